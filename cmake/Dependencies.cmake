@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything comes from Debian's packages and is found by pkg-config; docs/dependencies.md says why each.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv>=1.44)
+pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl>=3.0)
+pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate>=1.14)
+pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd>=1.5)
+pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(libxxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+if(PROFRELAY_TESTS)
+  pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+endif()
+
+# llhttp: Debian ships its C sources (package node-llhttp) without a pkg-config file. Strict mode must be
+# set for the sources and for everyone who includes the header.
+find_path(LLHTTP_INCLUDE_DIR llhttp.h PATHS /usr/share/include/llhttp REQUIRED)
+find_path(LLHTTP_SOURCE_DIR llhttp.c PATHS /usr/share/llhttp REQUIRED)
+add_library(llhttp STATIC ${LLHTTP_SOURCE_DIR}/llhttp.c ${LLHTTP_SOURCE_DIR}/http.c ${LLHTTP_SOURCE_DIR}/api.c)
+target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE_DIR})
+target_compile_definitions(llhttp PUBLIC LLHTTP_STRICT_MODE=1)
+if(PROFRELAY_SANITIZE)
+  target_compile_options(llhttp PRIVATE -fsanitize=${PROFRELAY_SANITIZE})
+endif()

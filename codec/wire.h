@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding): a bounds-checked cursor with a
+// sticky error, and a writer. No recursion, no allocation in the reader.
+#ifndef CODEC_WIRE_H
+#define CODEC_WIRE_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LEN = 2, WIRE_FIXED32 = 5 };
+
+struct wire_reader {
+    const uint8_t *start, *at, *end;
+    const char *error; // NULL = good; the first reason sticks and every later read gives zeros
+};
+
+struct wire_field {
+    uint32_t number; // 1..2^29-1
+    enum wire_type type;
+    uint64_t varint;    // VARINT, FIXED64, FIXED32
+    struct bytes bytes; // LEN; inside the reader's input
+};
+
+void wire_reader_init(struct wire_reader *r, struct bytes data);
+// The next field with its value; false at the end or after an error. Groups, field number 0, varints over
+// ten bytes (or with bits past 64) and lengths past the end are errors.
+bool wire_next(struct wire_reader *r, struct wire_field *f);
+uint64_t wire_varint(struct wire_reader *r);
+void wire_fail(struct wire_reader *r, const char *reason); // keeps the first
+size_t wire_offset(const struct wire_reader *r);           // of the cursor, for messages
+
+// A growable list of u64 that repeated integer fields are read into, packed, unpacked and mixed.
+struct wire_list {
+    uint64_t *items;
+    size_t count, capacity;
+};
+void wire_list_fini(struct wire_list *l);
+// Appends one occurrence of a repeated varint field (or fixed64 with fixed). False = wrong wire type,
+// damage (r->error says so) or out of memory (r->error == wire_no_memory).
+extern const char wire_no_memory[];
+bool wire_list_add(struct wire_list *l, struct wire_reader *r, const struct wire_field *f, bool fixed64) MUST_USE;
+
+// Writing: fields into a buf; failures stick in the buf.
+void wire_put_varint(struct buf *out, uint64_t v);
+void wire_put_tag(struct buf *out, uint32_t number, enum wire_type type);
+void wire_put_uint(struct buf *out, uint32_t number, uint64_t v);      // left out when 0
+void wire_put_fixed64(struct buf *out, uint32_t number, uint64_t v);   // left out when 0
+void wire_put_bytes(struct buf *out, uint32_t number, struct bytes b); // written even when empty
+size_t wire_varint_size(uint64_t v);
+// A submessage whose length is not known yet: begin returns where it starts, end fills the length in
+// (moving the body when the length needs more than the one byte left for it).
+size_t wire_begin(struct buf *out, uint32_t number);
+void wire_end(struct buf *out, size_t start);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1.1 client on libuv: connection pool per origin, TLS, proxies from the environment. HTTP/2 comes on
+// the same connection layer (net/connection.h). Everything runs on the thread of its loop.
+#ifndef NET_HTTP_CLIENT_H
+#define NET_HTTP_CLIENT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <uv.h>
+
+struct http_header {
+    const char *name, *value;
+};
+
+struct tls_client_options {
+    const char *ca_file, *ca_pem; // NULL = the system's
+    const char *cert_file, *key_file;
+    const char *server_name; // override of SNI and verified name
+    bool insecure_skip_verify;
+};
+
+struct http_client_options {
+    uint32_t max_connections;      // per client; 0 = 100. More calls wait in order
+    int64_t idle_timeout_nanos;    // of a pooled connection; 0 = 90 s
+    int64_t connect_timeout_nanos; // resolve + connect + TLS; 0 = 10 s
+    const char *user_agent;        // NULL = "profrelay/VERSION"
+    const char *proxy_url;         // NULL = HTTP_PROXY, HTTPS_PROXY, NO_PROXY (and lower case) apply
+    struct tls_client_options tls;
+};
+
+enum http_outcome {
+    HTTP_ANSWERED,       // a complete response is there
+    HTTP_CONNECT_FAILED, // resolve, connect, proxy or TLS: nothing of the request was sent
+    HTTP_LOST,           // the connection ended before the response was complete
+    HTTP_TIMED_OUT,      // the request's timeout
+    HTTP_BAD_RESPONSE,   // not HTTP, or larger than max_response_bytes
+    HTTP_CANCELLED,
+};
+
+struct http_response {
+    enum http_outcome outcome;
+    int status; // when ANSWERED
+    const struct http_header *headers;
+    size_t header_count;
+    struct bytes body; // inflated if the server sent gzip (we ask for it only when accept_gzip)
+    const char *error; // one sentence when not ANSWERED
+};
+
+// Value of a header by case-insensitive name; NULL if absent.
+const char *http_response_header(const struct http_response *r, const char *name);
+
+struct http_request {
+    const char *method; // "POST"
+    const char *url;    // absolute, http or https, validated by http_url_check
+    const struct http_header *headers;
+    size_t header_count;
+    struct bytes body;         // borrowed until the call is done
+    int64_t timeout_nanos;     // whole call, waiting for a connection included; 0 = 30 s
+    size_t max_response_bytes; // 0 = LIMIT_HTTP_RESPONSE_BYTES
+};
+
+struct http_client;
+struct http_call;
+
+// e.g. certificate files that cannot be read are errors here. TLS is initialised on the first https request
+// or here if tls files are given; a client that never needs it never pays for it.
+enum err_code http_client_create(uv_loop_t *loop, const struct http_client_options *options, struct http_client **out,
+                                 struct err *e) MUST_USE;
+
+// Sends. on_done is called exactly once, on the loop, never from inside this function; the response is valid
+// during the call. A request on a reused connection that dies before any byte of the response is sent
+// again once on a new connection. Returns a handle valid until on_done.
+struct http_call *http_client_send(struct http_client *c, const struct http_request *request,
+                                   void (*on_done)(void *arg, const struct http_response *response), void *arg);
+void http_call_cancel(struct http_call *call); // on_done follows with HTTP_CANCELLED
+
+// Cancels every call, closes every connection, calls on_closed when all handles are gone and the memory is
+// freed. *c is NULL at once.
+void http_client_close(struct http_client **c, void (*on_closed)(void *arg), void *arg);
+
+// Syntax of an absolute URL: scheme http or https, host (IPv6 in brackets), port, path, query; no fragment, no user info.
+enum err_code http_url_check(const char *url, struct err *e) MUST_USE;
+// Appends path to base with exactly one slash between; malloc'ed.
+char *http_url_join(const char *base, const char *path);
+// Header names are tokens; values have no control characters (RFC 9110 §5).
+bool http_header_valid(const char *name, const char *value);
+
+#endif
