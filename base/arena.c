@@ -28,45 +28,57 @@ void arena_fini(struct arena *a)
 }
 
 // Chunks double with what the arena already holds, so small arenas stay small and large ones stay few.
-static size_t chunk_size_for(const struct arena *a, size_t size)
+static size_t chunk_size_for(const struct arena *a, size_t need)
 {
     size_t wanted = a->total_bytes < FIRST_CHUNK ? FIRST_CHUNK : a->total_bytes;
     if (wanted > MAX_CHUNK)
         wanted = MAX_CHUNK;
-    size_t need = size + sizeof(struct arena_chunk) + 8;
-    return wanted < need ? need : wanted;
+    // Near the bound only what is needed.
+    if (wanted < need || (a->max_bytes != 0 && wanted > a->max_bytes - a->total_bytes))
+        return need;
+    return wanted;
 }
 
-static bool add_chunk(struct arena *a, size_t size)
+// A chunk with size bytes already taken; they are returned.
+static void *add_chunk(struct arena *a, size_t size, void *(*get)(size_t))
 {
     if (size > SIZE_MAX / 2)
-        return false;
-    size_t chunk_size = chunk_size_for(a, size);
+        return NULL;
+    size_t chunk_size = chunk_size_for(a, size + sizeof(struct arena_chunk));
     if (a->max_bytes != 0 && chunk_size > a->max_bytes - a->total_bytes)
-        chunk_size = size + sizeof(struct arena_chunk) + 8;
-    if (a->max_bytes != 0 && chunk_size > a->max_bytes - a->total_bytes)
-        return false;
-    struct arena_chunk *c = mem_try_alloc(chunk_size);
+        return NULL;
+    struct arena_chunk *c = get(chunk_size);
     if (c == NULL)
-        return false;
+        return NULL;
     c->older = a->chunks;
     a->chunks = c;
-    a->next = (uint8_t *)(c + 1);
-    a->end = (uint8_t *)c + chunk_size;
     a->total_bytes += chunk_size;
-    return true;
+    uint8_t *data = (uint8_t *)(c + 1), *next = data + size, *end = (uint8_t *)c + chunk_size;
+    // A large item must not waste the room that is left in the chunk before.
+    if (end - next >= a->end - a->next) {
+        a->next = next;
+        a->end = end;
+    }
+    return data;
 }
 
-void *arena_try_alloc(struct arena *a, size_t size)
+static void *take(struct arena *a, size_t size, void *(*get)(size_t))
 {
     size_t rounded = (size + 7) & ~(size_t)7;
     if (rounded < size)
         return NULL;
-    if (rounded > (size_t)(a->end - a->next) && !add_chunk(a, rounded))
-        return NULL;
+    if (rounded == 0)
+        rounded = 8; // a pointer of its own, not NULL
+    if (rounded > (size_t)(a->end - a->next))
+        return add_chunk(a, rounded, get);
     void *p = a->next;
     a->next += rounded;
     return p;
+}
+
+void *arena_try_alloc(struct arena *a, size_t size)
+{
+    return take(a, size, mem_try_alloc);
 }
 
 bool arena_try_copy(struct arena *a, struct bytes b, struct bytes *copy_out)
@@ -85,9 +97,9 @@ bool arena_try_copy(struct arena *a, struct bytes b, struct bytes *copy_out)
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-    void *p = arena_try_alloc(a, size ? size : 1);
+    void *p = take(a, size, mem_alloc);
     CHECK(p != NULL);
-    memset(p, 0, size ? size : 1);
+    memset(p, 0, size);
     return p;
 }
 

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+enum { FIRST_CAPACITY = 64 };
+
 void buf_init(struct buf *b, size_t max_bytes)
 {
     *b = (struct buf){.max_bytes = max_bytes};
@@ -15,6 +17,24 @@ void buf_fini(struct buf *b)
 {
     free(b->data);
     buf_init(b, b->max_bytes);
+}
+
+// Doubles, within max_bytes. One byte more than capacity says is held, for vsnprintf's terminator.
+static bool grow(struct buf *b, size_t need)
+{
+    size_t wanted = need < FIRST_CAPACITY ? FIRST_CAPACITY : need;
+    if (wanted / 2 < b->capacity)
+        wanted = 2 * b->capacity;
+    if (wanted > b->max_bytes)
+        wanted = b->max_bytes;
+    uint8_t *data = wanted > SIZE_MAX / 2 ? NULL : mem_try_realloc(b->data, wanted + 1);
+    if (data == NULL) {
+        b->failed = true;
+        return false;
+    }
+    b->data = data;
+    b->capacity = wanted;
+    return true;
 }
 
 bool buf_reserve(struct buf *b, size_t extra)
@@ -27,16 +47,7 @@ bool buf_reserve(struct buf *b, size_t extra)
         b->failed = b->too_large = true;
         return false;
     }
-    void *data = b->data;
-    size_t need = b->len + extra;
-    if (need < 2 * b->capacity && 2 * b->capacity <= b->max_bytes)
-        need = 2 * b->capacity;
-    if (!mem_try_grow(&data, &b->capacity, need, 1, b->max_bytes)) {
-        b->failed = true;
-        return false;
-    }
-    b->data = data;
-    return true;
+    return grow(b, b->len + extra);
 }
 
 void buf_add(struct buf *b, const void *data, size_t len)
@@ -64,7 +75,7 @@ void buf_add_format(struct buf *b, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     CHECK(n >= 0);
-    if (buf_reserve(b, (size_t)n + 1)) {
+    if (n > 0 && buf_reserve(b, (size_t)n)) {
         vsnprintf((char *)b->data + b->len, (size_t)n + 1, format, again);
         b->len += (size_t)n;
     }

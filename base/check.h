@@ -3,6 +3,8 @@
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 
+#include <stddef.h>
+
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
 
 #define MUST_USE __attribute__((warn_unused_result))

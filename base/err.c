@@ -5,15 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
+// Says that the text goes on; not in the middle of a character.
+static void mark_cut(char text[ERR_TEXT_MAX])
+{
+    size_t at = ERR_TEXT_MAX - sizeof "...";
+    while (at > 0 && (text[at] & 0xC0) == 0x80)
+        at--;
+    memcpy(text + at, "...", sizeof "...");
+}
+
 enum err_code err_set(struct err *e, enum err_code code, const char *format, ...)
 {
     if (e == NULL)
         return code;
-    e->code = code;
+    char text[ERR_TEXT_MAX]; // the old text may be among the arguments
     va_list args;
     va_start(args, format);
-    vsnprintf(e->text, sizeof e->text, format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (n >= ERR_TEXT_MAX)
+        mark_cut(text);
+    e->code = code;
+    memcpy(e->text, n < 0 ? "" : text, n < 0 ? 1 : strlen(text) + 1);
     return code;
 }
 
@@ -21,14 +34,18 @@ void err_prefix(struct err *e, const char *format, ...)
 {
     if (e == NULL)
         return;
-    char old[ERR_TEXT_MAX];
-    memcpy(old, e->text, sizeof old);
+    char text[ERR_TEXT_MAX];
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(e->text, sizeof e->text, format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (n >= 0 && (size_t)n < sizeof e->text)
-        snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", old);
+    if (n >= 0 && n < ERR_TEXT_MAX)
+        n += snprintf(text + n, sizeof text - (size_t)n, ": %s", e->text);
+    if (n < 0)
+        return;
+    if (n >= ERR_TEXT_MAX)
+        mark_cut(text);
+    memcpy(e->text, text, strlen(text) + 1);
 }
 
 const char *err_code_name(enum err_code code)

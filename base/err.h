@@ -22,10 +22,11 @@ enum { ERR_TEXT_MAX = 1024 };
 
 struct err {
     enum err_code code;
-    char text[ERR_TEXT_MAX]; // one sentence: the thing, the place, the remedy; always terminated
+    char text[ERR_TEXT_MAX]; // one sentence: the thing, the place, the remedy; terminated, "..." where cut
 };
 
-// Sets code and text (replacing what was there) and returns code. e may be NULL.
+// Sets code and text (replacing what was there) and returns code. e may be NULL; its old
+// text may be among the arguments.
 enum err_code err_set(struct err *e, enum err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 
 // Puts "prefix: " before the text already there; keeps the code. e may be NULL.

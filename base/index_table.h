@@ -22,11 +22,12 @@ struct index_table {
 
 void index_table_fini(struct index_table *t);
 
-// Makes sure one more id fits; false when memory is out. Call before index_table_probe + insert.
+// Makes sure one more id fits; false when memory is out. Call before index_table_start + insert.
 bool index_table_reserve(struct index_table *t) MUST_USE;
 
-// Usage: for (uint32_t s = index_table_start(t, h); index_table_next(t, h, &s, &id);) compare id;
-// when the loop ends, s is the free slot for index_table_insert.
+// Usage: for (uint32_t s = index_table_start(t, h); index_table_next(t, h, &s, &id); index_table_skip(t, &s))
+// compare id; when the loop ends, s is the free slot for index_table_insert. Looking up without reserving is
+// fine: an empty table has nothing.
 static inline uint32_t index_table_start(const struct index_table *t, uint64_t hash)
 {
     return (uint32_t)(hash >> 32) & t->mask;
@@ -35,6 +36,8 @@ static inline uint32_t index_table_start(const struct index_table *t, uint64_t h
 static inline bool index_table_next(const struct index_table *t, uint64_t hash, uint32_t *slot, uint32_t *id_out)
 {
     uint32_t tag = (uint32_t)(hash >> 32);
+    if (t->slots == NULL)
+        return false;
     for (;; *slot = (*slot + 1) & t->mask) {
         struct index_slot s = t->slots[*slot];
         if (s.id_plus_one == 0)

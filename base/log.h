@@ -25,6 +25,7 @@ struct log_options {
 };
 
 struct log *log_create(const struct log_options *options);
+// At most 256 messages are counted at a time; what one that makes room still counts is said first.
 void log_destroy(struct log **log); // says what is still counted as left out
 // Changes what passes from now on; any thread.
 void log_set(struct log *log, enum log_level level, enum log_encoding encoding);
@@ -36,7 +37,7 @@ struct logger {
     const char *id;   // "pprof/a"
 };
 
-// Any thread; blocks for one write(2) at most. Control characters and broken UTF-8 are escaped.
+// Any thread; blocks for one write(2) at most; keeps errno. Control characters and broken UTF-8 are escaped.
 // The format must be a string literal: its address identifies the message for rate limiting.
 void log_write(const struct logger *l, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 

@@ -29,12 +29,14 @@ struct metric {
 struct metrics *metrics_create(void);
 void metrics_destroy(struct metrics **m);
 
-// The series of a family with these labels; the same pointer for the same labels, valid until
-// metrics_destroy. The family must outlive the registry. Any thread. Never NULL.
+// The series of a family with these labels; the same pointer for the same labels in whatever order, valid until
+// metrics_destroy. Descriptors of the same name are one family and must agree on the type. The family must outlive the registry. Any thread. Never NULL.
 struct metric *metrics_series(struct metrics *m, const struct metric_family *family, const struct metric_label *labels,
                               size_t label_count);
 
-// A gauge computed when the page is read; read is called on the reading thread, must not block.
+// A gauge computed when the page is read; read is called on the reading thread, must not block nor call the
+// registry. The same labels again replace read and arg; read NULL takes the series off the page. Once this
+// returns, what was replaced is no longer called.
 void metrics_series_read(struct metrics *m, const struct metric_family *family, const struct metric_label *labels,
                          size_t label_count, int64_t (*read)(void *), void *arg);
 
@@ -53,7 +55,8 @@ static inline int64_t metric_get(const struct metric *s)
     return atomic_load_explicit(&s->value, memory_order_relaxed);
 }
 
-// The whole page, families sorted by name, HELP and TYPE once each; label values escaped. Any thread.
+// The whole page (text format 0.0.4), families sorted by name, series by labels, HELP and TYPE once each; label
+// values escaped. Any thread.
 void metrics_write(struct metrics *m, struct buf *page);
 
 #endif

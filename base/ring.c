@@ -22,7 +22,9 @@ static bool fits(const struct ring *r, const struct ring_node *node)
         return false;
     if (r->max_entries != 0 && r->entries >= r->max_entries)
         return false;
-    return r->max_bytes == 0 || r->entries == 0 || r->bytes + node->bytes <= r->max_bytes;
+    if (r->max_bytes == 0 || r->entries == 0)
+        return true;
+    return r->bytes <= r->max_bytes && node->bytes <= r->max_bytes - r->bytes;
 }
 
 static bool post(struct ring *r, struct ring_node *node, bool always)

@@ -5,9 +5,12 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/glob.h"
 
 // RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF.
 bool utf8_valid(struct bytes text);
+// The length of the character that text begins with; 0 when it is broken or text is empty.
+size_t utf8_char_len(struct bytes text);
 // Writes text to out with each bad byte replaced by U+FFFD; returns the length written, at most 3 * len.
 // out may be NULL to measure.
 size_t utf8_repair(struct bytes text, uint8_t *out);
@@ -19,17 +22,15 @@ bool hex_decode_lower(struct bytes text, uint8_t *raw, size_t raw_len);
 
 // "5s", "300ms", "1h30m", "1.5h", "0": Go's duration syntax; a bare integer is nanoseconds, as in the Collector.
 bool duration_parse(const char *text, int64_t *nanos_out);
-// "64MiB", "1.5GiB", "10KB", "4096": bytes; K/M/G/T with B are powers of 1000, KiB.. of 1024.
+// "64MiB", "1.5GiB", "10KB", "4096": bytes; K/M/G/T with B are powers of 1000, KiB.. of 1024. Case does not
+// matter, one space before the unit may stand.
 bool size_parse(const char *text, uint64_t *bytes_out);
 // Decimal int64 with optional sign; the whole text must be used.
 bool int64_parse(const char *text, int64_t *value_out);
 
-// The name in candidates nearest to `name` by edit distance, NULL if none is near (distance > 1 + len/3).
+// The name in candidates nearest to `name` by edit distance (a swap of neighbours is one edit), the first of
+// equals; NULL if none is near (distance > 1 + len/3, or nothing kept). Case does not matter, '-' and '_' are equal.
 const char *text_suggest(const char *name, const char *const *candidates, size_t count);
-
-// `path` against a glob: * and ? within one path element, [a-z] classes, ** across elements
-// ("/a/**/*.pb.gz" matches "/a/x.pb.gz" and "/a/b/c/x.pb.gz"). Bounded work on any input.
-bool glob_match(const char *pattern, const char *path);
 
 // "1.4 MB", "812 B": for people. Returns out.
 char *text_bytes(char *out, size_t out_size, uint64_t bytes);

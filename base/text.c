@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+// The length a first byte promises and the range of the second byte (RFC 3629 section 4); 0 = no first byte.
+static size_t utf8_promise(uint8_t first, uint8_t *low_out, uint8_t *high_out)
+{
+    *low_out = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    *high_out = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (first < 0xC2 || first > 0xF4)
+        return 0;
+    return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+size_t utf8_char_len(struct bytes text)
+{
+    if (text.len == 0)
+        return 0;
+    if (text.data[0] < 0x80)
+        return 1;
+    uint8_t low, high;
+    size_t len = utf8_promise(text.data[0], &low, &high);
+    if (len == 0 || len > text.len || text.data[1] < low || text.data[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((text.data[i] & 0xC0) != 0x80)
+            return 0;
+    return len;
+}
+
+static size_t ascii_run(const uint8_t *data, size_t len)
+{
+    size_t i = 0;
+    for (uint64_t word; len - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, data + i, sizeof word);
+        if (word & 0x8080808080808080u)
+            break;
+    }
+    while (i < len && data[i] < 0x80)
+        i++;
+    return i;
+}
+
+bool utf8_valid(struct bytes text)
+{
+    for (size_t i = 0; i < text.len;) {
+        i += ascii_run(text.data + i, text.len - i);
+        if (i == text.len)
+            break;
+        size_t n = utf8_char_len((struct bytes){text.data + i, text.len - i});
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+size_t utf8_repair(struct bytes text, uint8_t *out)
+{
+    static const uint8_t replacement[] = {0xEF, 0xBF, 0xBD};
+    size_t written = 0;
+    for (size_t i = 0; i < text.len;) {
+        size_t n = utf8_char_len((struct bytes){text.data + i, text.len - i});
+        const uint8_t *from = n == 0 ? replacement : text.data + i;
+        size_t count = n == 0 ? sizeof replacement : n;
+        if (out != NULL)
+            memcpy(out + written, from, count);
+        written += count;
+        i += n == 0 ? 1 : n;
+    }
+    return written;
+}
+
+void hex_encode(struct bytes raw, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < raw.len; i++) {
+        out[2 * i] = digits[raw.data[i] >> 4];
+        out[2 * i + 1] = digits[raw.data[i] & 15];
+    }
+}
+
+static int hex_value(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool hex_decode_lower(struct bytes text, uint8_t *raw, size_t raw_len)
+{
+    if (text.len % 2 != 0 || text.len / 2 != raw_len)
+        return false;
+    for (size_t i = 0; i < raw_len; i++) {
+        int high = hex_value(text.data[2 * i]), low = hex_value(text.data[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        raw[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+char *text_bytes(char *out, size_t out_size, uint64_t bytes)
+{
+    static const char *const units[] = {"KB", "MB", "GB", "TB", "PB", "EB"};
+    if (bytes < 1000) {
+        snprintf(out, out_size, "%" PRIu64 " B", bytes);
+        return out;
+    }
+    size_t unit = 0;
+    double value = (double)bytes / 1000;
+    // 999.95 would be printed as 1000.0.
+    for (; value >= 999.95 && unit + 1 < COUNT_OF(units); unit++)
+        value /= 1000;
+    snprintf(out, out_size, "%.1f %s", value, units[unit]);
+    return out;
+}
