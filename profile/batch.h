@@ -81,7 +81,7 @@ struct dictionary {
 struct columns {
     _Atomic uint32_t refs;
     uint32_t sample_count;
-    const uint32_t *stacks;         // per sample; 0 = no stack
+    const uint32_t *stacks;         // per sample; 0 = no stack; never NULL when there are samples
     const uint32_t *attribute_sets; // per sample, or NULL
     const uint32_t *links;          // per sample, or NULL
     size_t bytes;

@@ -14,7 +14,7 @@
 
 struct builder;
 
-// max_bytes bounds everything the builder allocates; 0 = no bound.
+// max_bytes bounds everything the builder allocates; 0 = no bound. Never NULL: even the first failure sticks.
 struct builder *builder_create(size_t max_bytes);
 void builder_destroy(struct builder **b);
 bool builder_failed(const struct builder *b);
@@ -29,6 +29,7 @@ uint32_t builder_location(struct builder *b, const struct batch_location *l, con
                           uint32_t line_count);
 uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t count);
 uint32_t builder_link(struct builder *b, const struct batch_link *l);
+// Broken UTF-8 inside the value is repaired and counted, too; so it is in resources and scopes.
 uint32_t builder_attribute(struct builder *b, uint32_t key, uint32_t unit, const struct value *v);
 // Order is kept, but not significant: sets with the same members in another order are one set. Keys must
 // be unique; of two attributes with one key the first is kept.
@@ -64,13 +65,16 @@ struct sample_writer {
     bool any_attributes, any_links;
 };
 
+// fini is due in every case, also after take.
 void sample_writer_init(struct sample_writer *w, struct builder *b);
 void sample_writer_fini(struct sample_writer *w);
 void sample_writer_add(struct sample_writer *w, uint32_t stack, uint32_t attribute_set, uint32_t link);
 // Seals what was written (one reference, NULL after a failure); the writer is empty again.
 struct columns *sample_writer_take(struct sample_writer *w);
 
-// Values and timestamps, sample by sample in the order of the columns.
+// Values and timestamps, sample by sample in the order of the columns. A shape OTLP does not have (none of
+// both, several values without timestamps, counts that differ) fails the builder with ERR_INVALID; a decoder
+// that can name the place checks before.
 struct observation_writer {
     struct builder *builder;
     int64_t *values;

@@ -10,8 +10,12 @@
 // A failure sticks in the builder. Columns shared by several profiles stay shared.
 void builder_add_batch(struct builder *b, const struct batch *from);
 
-// One batch with the resources of all, in order. Inputs keep their references.
+// One batch with the resources of all, in order. Inputs keep their references. Batches that share one
+// dictionary (parts of a split) are joined without touching it.
 enum err_code batch_merge(struct batch *const *batches, size_t count, struct batch **out, struct err *e) MUST_USE;
+
+// Selecting and splitting: a profile of which some samples go loses its original_payload, too; it would tell
+// another story.
 
 // The samples for which keep(arg, ...) is true. Profiles, scopes and resources that lose all of their
 // samples go too; those that had none before stay. A batch that does not change is returned as another

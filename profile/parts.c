@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/parts.h"
+
+#include "base/mem.h"
+
+enum err_code parts_no_memory(struct err *e)
+{
+    return err_set(e, ERR_MEMORY, "out of memory while changing a batch");
+}
+
+static void unref_profiles(const struct profile *profiles, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct columns *columns = profiles[i].columns;
+        struct observations *observations = profiles[i].observations;
+        columns_unref(&columns);
+        observations_unref(&observations);
+    }
+}
+
+static bool copy_profiles(struct scope *s, const struct profile *from, uint32_t count)
+{
+    struct profile *copy = arena_try_alloc(&s->arena, count * sizeof *copy);
+    if (copy == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        copy[i] = from[i];
+        if (!arena_try_copy(&s->arena, from[i].original_payload_format, &copy[i].original_payload_format) ||
+            !arena_try_copy(&s->arena, from[i].original_payload, &copy[i].original_payload))
+            return false;
+    }
+    s->profiles = copy;
+    s->profile_count = count;
+    return true;
+}
+
+static bool copy_scope_head(struct scope *to, const struct scope *from)
+{
+    return arena_try_copy(&to->arena, from->name, &to->name) &&
+           arena_try_copy(&to->arena, from->version, &to->version) &&
+           arena_try_copy(&to->arena, from->schema_url, &to->schema_url) &&
+           key_values_copy(&to->arena, from->attributes, from->attribute_count, &to->attributes);
+}
+
+struct scope *scope_with_profiles(const struct scope *s, const struct profile *profiles, uint32_t count)
+{
+    struct scope *copy = mem_try_alloc(sizeof *copy);
+    if (copy == NULL) {
+        unref_profiles(profiles, count);
+        return NULL;
+    }
+    *copy = (struct scope){
+        .refs = 1, .attribute_count = s->attribute_count, .dropped_attributes_count = s->dropped_attributes_count};
+    arena_init(&copy->arena, 0);
+    if (copy_scope_head(copy, s) && copy_profiles(copy, profiles, count))
+        return copy;
+    unref_profiles(profiles, count);
+    scope_unref(&copy);
+    return NULL;
+}
+
+static bool copy_entity_refs(struct resource *to, const struct resource *from)
+{
+    if (from->entity_ref_count == 0)
+        return true;
+    struct bytes *copy = arena_try_alloc(&to->arena, from->entity_ref_count * sizeof *copy);
+    if (copy == NULL)
+        return false;
+    for (uint32_t i = 0; i < from->entity_ref_count; i++) {
+        if (!arena_try_copy(&to->arena, from->entity_refs[i], &copy[i]))
+            return false;
+    }
+    to->entity_refs = copy;
+    to->entity_ref_count = from->entity_ref_count;
+    return true;
+}
+
+// Takes over the scopes only when it succeeds.
+static bool fill_resource(struct resource *to, const struct resource *from, const struct key_value *attributes,
+                          uint32_t attribute_count, struct scope *const *scopes, uint32_t scope_count)
+{
+    struct scope **list = arena_try_alloc(&to->arena, scope_count * sizeof(struct scope *));
+    if (list == NULL || !arena_try_copy(&to->arena, from->schema_url, &to->schema_url) ||
+        !key_values_copy(&to->arena, attributes, attribute_count, &to->attributes) || !copy_entity_refs(to, from))
+        return false;
+    to->attribute_count = attribute_count;
+    to->dropped_attributes_count = from->dropped_attributes_count;
+    for (uint32_t i = 0; i < scope_count; i++)
+        list[i] = scopes[i];
+    to->scopes = list;
+    to->scope_count = scope_count;
+    return true;
+}
+
+static struct resource *new_resource(void)
+{
+    struct resource *r = mem_try_alloc(sizeof *r);
+    if (r == NULL)
+        return NULL;
+    *r = (struct resource){.refs = 1};
+    arena_init(&r->arena, 0);
+    return r;
+}
+
+struct resource *resource_with_scopes(const struct resource *r, struct scope *const *scopes, uint32_t count)
+{
+    struct resource *copy = new_resource();
+    if (copy != NULL && fill_resource(copy, r, r->attributes, r->attribute_count, scopes, count))
+        return copy;
+    for (uint32_t i = 0; i < count; i++) {
+        struct scope *scope = scopes[i];
+        scope_unref(&scope);
+    }
+    resource_unref(&copy);
+    return NULL;
+}
+
+struct resource *resource_with_attributes(const struct resource *r, const struct key_value *attributes, uint32_t count)
+{
+    struct resource *copy = new_resource();
+    if (copy == NULL || !fill_resource(copy, r, attributes, count, r->scopes, r->scope_count)) {
+        resource_unref(&copy);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < copy->scope_count; i++)
+        scope_ref(copy->scopes[i]);
+    return copy;
+}
