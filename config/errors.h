@@ -27,11 +27,13 @@ struct config_errors {
     struct config_message *items;
     size_t count, capacity;
     size_t error_count; // those that are no warnings
+    size_t left_out;    // messages beyond the 100 that are kept
 };
 
 void config_errors_init(struct config_errors *e);
 void config_errors_fini(struct config_errors *e);
-// Adds "text"; the position may be unknown (source NULL). At most 100 are kept; the rest are counted.
+// Adds "text"; the position may be unknown (source NULL) and is copied. At most 100 are kept; the rest are
+// counted. e may be NULL: the message is dropped.
 void config_error(struct config_errors *e, struct config_position at, const char *format, ...) PRINTF_LIKE(3, 4);
 void config_warning(struct config_errors *e, struct config_position at, const char *format, ...) PRINTF_LIKE(3, 4);
 // One line each, "file:line:column: text" ("warning: " before the text of warnings), ordered by position.

@@ -83,15 +83,17 @@ struct field {
     const char *name;
     enum field_type type;
     size_t offset;              // of the member in the settings
-    const char *default_text;   // as it would be written in YAML; NULL = zero/empty/not set
-    double min, max;            // both 0 = no range; durations in ns, sizes in bytes
+    const char *default_text;   // as it would be written in YAML, may lie outside the range; NULL = zero/empty/not set
+    double min, max;            // both 0 = no range, max < min = no upper bound; durations in ns, sizes in bytes
     const char *unit;           // for documentation: "bytes", "samples"; durations and sizes need none
     const char *help;           // one line
     const char *const *names;   // ENUM: NULL-terminated
     const struct field *fields; // STRUCT, STRUCT_LIST: the nested table, ends with a row whose name is NULL
     size_t struct_size;         // STRUCT_LIST: size of one item
-    size_t present_offset;      // STRUCT: 1 + offset of a bool told whether the key was given (null counts); 0 = none
-    bool required;
+    // STRUCT: 1 + offset of a bool, in the same settings as offset, told whether the key was given (null
+    // counts); 0 = none.
+    size_t present_offset;
+    bool required; // in a nested table: only when that table was given
 };
 
 // One table and the settings its rows write to.

@@ -16,16 +16,17 @@ struct config_arguments {
 
 struct config {
     struct arena arena;       // owns the tree
-    struct config_node *root; // a MAP (possibly empty) or NULL after errors
+    struct config_node *root; // a MAP (possibly empty); after errors what could be read, or NULL
 };
 
-// In place; false when errors were added. Unset variables without a default are warnings. Call config_fini
-// in either case.
+// In place; false when errors were added: then root serves only to find more errors. Unset variables
+// without a default are warnings. Call config_fini in either case. Reads files; blocks.
 bool config_load(struct config *c, const struct config_arguments *arguments, struct config_errors *errors);
 void config_fini(struct config *c);
 
-// The tree as YAML again, keys in order, values that came from secrets or whose key is in secret_keys as
-// "[REDACTED]" when redact. Strings quoted where YAML would read them otherwise.
+// The tree as YAML again, keys in order. redact: what came from a file or a secret variable, what stands
+// under a key such as "token" or "headers", and passwords in URLs appear as "[REDACTED]". Strings are quoted
+// where YAML would read them otherwise.
 void config_print(const struct config_node *root, bool redact, FILE *out);
 
 #endif

@@ -20,9 +20,12 @@ struct config_node {
     enum config_kind kind;
     struct config_position at;
     const char *text; // SCALAR: as written, after ${...}
-    bool
-        quoted; // SCALAR: quoted in YAML (or text of an env value used inside a string): a string, whatever it looks like
-    bool secret; // the text came from an expansion that print-config must not show; FIELD_SECRET hides too
+    // The whole value is one reference: its text before YAML read it, for string fields (any kind); else NULL.
+    const char *original;
+    const char *origin; // the reference the value came from, "${env:NAME}", to name it in errors; else NULL
+    // SCALAR: quoted in YAML, or put together from text and references: a string, whatever it looks like.
+    bool quoted;
+    bool secret;                  // the text came from a file or a variable that print-config must not show
     struct config_node **items;   // LIST
     struct config_entry *entries; // MAP
     size_t count;                 // of items or entries
