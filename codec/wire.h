@@ -25,7 +25,15 @@ void wire_reader_init(struct wire_reader *r, struct bytes data);
 // The next field with its value; false at the end or after an error. Groups, field number 0, varints over
 // ten bytes (or with bits past 64) and lengths past the end are errors.
 bool wire_next(struct wire_reader *r, struct wire_field *f);
-uint64_t wire_varint(struct wire_reader *r);
+// The same for callers that read the tag themselves, to have a fast path for the fields they expect.
+bool wire_value(struct wire_reader *r, uint64_t tag, struct wire_field *f);
+uint64_t wire_varint_slow(struct wire_reader *r);
+static inline uint64_t wire_varint(struct wire_reader *r)
+{
+    if (r->at != r->end && *r->at < 0x80)
+        return *r->at++;
+    return wire_varint_slow(r);
+}
 void wire_fail(struct wire_reader *r, const char *reason); // keeps the first
 size_t wire_offset(const struct wire_reader *r);           // of the cursor, for messages
 
@@ -42,6 +50,14 @@ bool wire_list_add(struct wire_list *l, struct wire_reader *r, const struct wire
 
 // Writing: fields into a buf; failures stick in the buf.
 void wire_put_varint(struct buf *out, uint64_t v);
+// For long lists: writes v at `to`, where 10 bytes must be free, and gives the place behind it.
+static inline uint8_t *wire_write_varint(uint8_t *to, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *to++ = (uint8_t)(v | 0x80);
+    *to = (uint8_t)v;
+    return to + 1;
+}
 void wire_put_tag(struct buf *out, uint32_t number, enum wire_type type);
 void wire_put_uint(struct buf *out, uint32_t number, uint64_t v);      // left out when 0
 void wire_put_fixed64(struct buf *out, uint32_t number, uint64_t v);   // left out when 0

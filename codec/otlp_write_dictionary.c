@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/otlp_writer.h"
+
+// tag and length, then up to twelve tags and varints: enough for every item but its lists
+enum { ITEM_ROOM = 13 * (1 + OTLP_MAX_VARINT), LINE_ROOM = 4 * (1 + OTLP_MAX_VARINT) };
+
+static bool kept(const struct prune_table *t, uint32_t id)
+{
+    return t->new_ids == NULL || t->new_ids[id] != PRUNED;
+}
+
+static size_t list_room(struct bytes list)
+{
+    return 1 + list.len + OTLP_SET_SLACK;
+}
+
+static uint8_t *put_set(uint8_t *to, unsigned number, struct bytes list)
+{
+    return list.len == 0 ? to : otlp_put_list(otlp_put_tag(to, number, WIRE_LEN), list);
+}
+
+static struct bytes set_list(struct otlp_writer *w, uint32_t set)
+{
+    return set == 0 ? (struct bytes){NULL, 0} : otlp_attribute_list(w, set);
+}
+
+static void write_mappings(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    for (uint32_t i = 0; i < d->mapping_count; i++) {
+        if (!kept(&w->prune.mappings, i))
+            continue;
+        const struct batch_mapping *m = &d->mappings[i];
+        struct bytes list = set_list(w, m->attribute_set);
+        if (!otlp_room(w, ITEM_ROOM + list_room(list)))
+            return;
+        uint8_t *body = otlp_small_begin(w->at, 1), *to = body;
+        to = otlp_put_uint(to, 1, m->memory_start);
+        to = otlp_put_uint(to, 2, m->memory_limit);
+        to = otlp_put_uint(to, 3, m->file_offset);
+        to = otlp_put_uint(to, 4, prune_id(&w->prune.strings, m->filename));
+        w->at = otlp_small_end(body, put_set(to, 5, list));
+    }
+}
+
+static uint8_t *put_line(const struct otlp_writer *w, uint8_t *to, const struct batch_line *line)
+{
+    uint8_t *body = otlp_small_begin(to, 3);
+    to = otlp_put_uint(body, 1, prune_id(&w->prune.functions, line->function));
+    to = otlp_put_uint(to, 2, (uint64_t)line->line);
+    to = otlp_put_uint(to, 3, (uint64_t)line->column);
+    return otlp_small_end(body, to);
+}
+
+static void write_locations(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    for (uint32_t i = 0; i < d->location_count; i++) {
+        if (!kept(&w->prune.locations, i))
+            continue;
+        const struct batch_location *l = &d->locations[i];
+        struct bytes list = set_list(w, l->attribute_set);
+        if (!otlp_room(w, ITEM_ROOM + list_room(list) + (size_t)l->line_count * LINE_ROOM))
+            return;
+        uint8_t *body = otlp_small_begin(w->at, 2), *to = body;
+        to = otlp_put_uint(to, 1, prune_id(&w->prune.mappings, l->mapping));
+        to = otlp_put_uint(to, 2, l->address);
+        for (uint32_t k = 0; k < l->line_count; k++)
+            to = put_line(w, to, &d->lines[l->line_start + k]);
+        w->at = otlp_small_end(body, put_set(to, 4, list));
+    }
+}
+
+static void write_functions(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    const struct prune_table *strings = &w->prune.strings;
+    for (uint32_t i = 0; i < d->function_count; i++) {
+        if (!kept(&w->prune.functions, i))
+            continue;
+        if (!otlp_room(w, ITEM_ROOM))
+            return;
+        const struct batch_function *f = &d->functions[i];
+        uint8_t *body = otlp_small_begin(w->at, 3), *to = body;
+        to = otlp_put_uint(to, 1, prune_id(strings, f->name));
+        to = otlp_put_uint(to, 2, prune_id(strings, f->system_name));
+        to = otlp_put_uint(to, 3, prune_id(strings, f->filename));
+        w->at = otlp_small_end(body, otlp_put_uint(to, 4, (uint64_t)f->start_line));
+    }
+}
+
+static uint8_t *put_link_id(uint8_t *to, unsigned number, const uint8_t *id, size_t size)
+{
+    static const uint8_t zero[16];
+    return memcmp(id, zero, size) == 0 ? to : otlp_put_bytes(to, number, (struct bytes){id, size});
+}
+
+// Link 0 is written as an empty message: some checkers refuse the zero-filled spelling.
+static void write_links(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    for (uint32_t i = 0; i < d->link_count; i++) {
+        if (!kept(&w->prune.links, i))
+            continue;
+        if (!otlp_room(w, ITEM_ROOM))
+            return;
+        const struct batch_link *l = &d->links[i];
+        uint8_t *body = otlp_small_begin(w->at, 4);
+        uint8_t *to = put_link_id(body, 1, l->trace_id, sizeof l->trace_id);
+        w->at = otlp_small_end(body, put_link_id(to, 2, l->span_id, sizeof l->span_id));
+    }
+}
+
+static void write_strings(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    for (uint32_t i = 0; i < d->string_count; i++) {
+        if (!kept(&w->prune.strings, i))
+            continue;
+        if (!otlp_room(w, 1 + OTLP_MAX_VARINT + d->strings[i].len))
+            return;
+        w->at = otlp_put_bytes(w->at, 5, d->strings[i]);
+    }
+}
+
+static bool is_scalar(const struct value *v)
+{
+    return v->kind != VALUE_ARRAY && v->kind != VALUE_KVLIST;
+}
+
+static void write_attributes(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    for (uint32_t i = 0; i < d->attribute_count; i++) {
+        if (!kept(&w->prune.attributes, i))
+            continue;
+        const struct batch_attribute *a = &d->attributes[i];
+        struct otlp_open item = otlp_begin(w, 6, is_scalar(&a->value) ? 0 : 0x80);
+        if (!otlp_room(w, ITEM_ROOM))
+            return;
+        w->at = otlp_put_uint(w->at, 1, prune_id(&w->prune.strings, a->key));
+        if (a->value.kind != VALUE_EMPTY)
+            otlp_write_value(w, 2, &a->value);
+        if (!otlp_room(w, ITEM_ROOM))
+            return;
+        w->at = otlp_put_uint(w->at, 3, prune_id(&w->prune.strings, a->unit));
+        otlp_end(w, item);
+    }
+}
+
+static size_t locations_size(const struct prune_table *t, const uint32_t *ids, uint32_t count)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < count; i++)
+        size += otlp_varint_size(prune_id(t, ids[i]));
+    return size;
+}
+
+static inline uint8_t *put_location(uint8_t *to, uint32_t id)
+{
+    if (id - 0x80 < 0x4000 - 0x80) { // most are, in most profiles
+        to[0] = (uint8_t)(id | 0x80);
+        to[1] = (uint8_t)(id >> 7);
+        return to + 2;
+    }
+    return otlp_put_varint(to, id);
+}
+
+static uint8_t *put_locations(uint8_t *to, const struct prune_table *t, const uint32_t *ids, uint32_t count)
+{
+    const uint32_t *end = ids + count, *new_ids = t->new_ids;
+    if (new_ids == NULL) {
+        for (; ids != end; ids++)
+            to = put_location(to, *ids);
+    } else {
+        for (; ids != end; ids++)
+            to = put_location(to, new_ids[*ids]);
+    }
+    return to;
+}
+
+// The two lengths before the list need their own sizes known. They usually follow from the count alone, as
+// ids have 1 to max_size bytes; else the ids are gone through twice.
+static size_t length_to_assume(const struct prune_table *t, const uint32_t *ids, uint32_t count, size_t max_size)
+{
+    size_t most = count * max_size, room_of_outer = 1 + OTLP_MAX_VARINT;
+    bool short_anyway = most + room_of_outer < 0x80, two_anyway = count >= 0x80 && most + room_of_outer < 0x4000;
+    return short_anyway || two_anyway ? most : locations_size(t, ids, count);
+}
+
+static uint8_t *put_stack(uint8_t *to, const struct prune_table *t, const uint32_t *ids, uint32_t count, size_t assumed)
+{
+    size_t list_head = otlp_varint_size(assumed), head = otlp_varint_size(1 + list_head + assumed);
+    uint8_t *list = to + 1 + head + 1 + list_head, *end = put_locations(list, t, ids, count);
+    size_t size = (size_t)(end - list);
+    to = otlp_put_varint(otlp_put_tag(to, 7, WIRE_LEN), 1 + list_head + size);
+    to = otlp_put_varint(otlp_put_tag(to, 1, WIRE_LEN), size);
+    CHECK(to == list);
+    return end;
+}
+
+static void write_stack(struct otlp_writer *w, const uint32_t *ids, uint32_t count, size_t max_size)
+{
+    const struct prune_table *t = &w->prune.locations;
+    size_t assumed = length_to_assume(t, ids, count, max_size);
+    if (otlp_room(w, 2 * (1 + OTLP_MAX_VARINT) + assumed))
+        w->at = put_stack(w->at, t, ids, count, assumed);
+}
+
+static void write_stacks(struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    size_t max_size = otlp_varint_size(w->prune.locations.kept);
+    for (uint32_t i = 0; i < d->stack_count; i++) {
+        if (!kept(&w->prune.stacks, i))
+            continue;
+        struct batch_range range = d->stacks[i];
+        if (range.count == 0)
+            otlp_empty_field(w, 7);
+        else
+            write_stack(w, d->stack_locations + range.start, range.count, max_size);
+    }
+}
+
+void otlp_write_dictionary(struct otlp_writer *w)
+{
+    struct otlp_open dictionary = otlp_begin(w, 2, 1 << 14);
+    write_mappings(w);
+    write_locations(w);
+    write_functions(w);
+    write_links(w);
+    write_strings(w);
+    write_attributes(w);
+    write_stacks(w);
+    otlp_end(w, dictionary);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples: where decoding spends its time. Packed lists are decoded without a bounds check per byte: when a
+// list's last byte ends a varint, none of its varints can run past the end.
+#include "base/mem.h"
+#include "codec/pprof_reader.h"
+
+void pprof_samples_fini(struct pprof_reader *p)
+{
+    if (p->samples.builder != NULL)
+        sample_writer_fini(&p->samples);
+    for (size_t i = 0; p->observations != NULL && i < p->header.sample_types.count; i++)
+        observation_writer_fini(&p->observations[i]);
+    free(p->observations);
+    free(p->lines);
+    free(p->stack);
+    free(p->values);
+}
+
+// The rest of a varint whose first byte is in *v; NULL when it has more than 64 bits.
+static const uint8_t *varint_rest(const uint8_t *at, uint64_t *v)
+{
+    uint64_t sum = *v & 0x7f;
+    for (unsigned shift = 7; shift < 70; shift += 7) {
+        uint64_t byte = *at++;
+        sum |= (byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *v = sum;
+            return shift == 63 && byte > 1 ? NULL : at;
+        }
+    }
+    return NULL;
+}
+
+static inline const uint8_t *varint_unchecked(const uint8_t *at, uint64_t *v)
+{
+    uint64_t first = *at++;
+    *v = first;
+    if (first < 0x80)
+        return at;
+    uint64_t second = *at;
+    if (second < 0x80) {
+        *v = (first & 0x7f) | second << 7;
+        return at + 1;
+    }
+    return varint_rest(at, v);
+}
+
+static bool bad_list(struct pprof_reader *p, const char *what)
+{
+    return pprof_fail(p, ERR_INVALID, "its %s are damaged: a varint is cut off or has more than 64 bits", what);
+}
+
+static bool no_location(struct pprof_reader *p, uint64_t id)
+{
+    return pprof_fail(p, ERR_INVALID, "location id %llu is not in the profile", (unsigned long long)id);
+}
+
+static bool grow_stack(struct pprof_reader *p, size_t extra)
+{
+    void *stack = p->stack;
+    if (!mem_try_grow(&stack, &p->stack_capacity, p->depth + extra, sizeof *p->stack, SIZE_MAX / 8))
+        return pprof_no_memory(p);
+    p->stack = stack;
+    return true;
+}
+
+static bool grow_values(struct pprof_reader *p, size_t extra)
+{
+    void *values = p->values;
+    if (!mem_try_grow(&values, &p->value_capacity, p->value_count + extra, sizeof *p->values, SIZE_MAX / 8))
+        return pprof_no_memory(p);
+    p->values = values;
+    return true;
+}
+
+// A list of n bytes has n numbers at most, so room is made once.
+static bool add_locations(struct pprof_reader *p, struct bytes list)
+{
+    if (list.len == 0)
+        return true;
+    const uint8_t *at = list.data, *end = at + list.len;
+    if (end[-1] >= 0x80)
+        return bad_list(p, "location ids");
+    if (p->depth + list.len > p->stack_capacity && !grow_stack(p, list.len))
+        return false;
+    const uint32_t *direct = p->locations.direct;
+    uint64_t direct_count = p->locations.direct_count;
+    uint32_t *to = p->stack + p->depth;
+    while (at < end) {
+        uint64_t id;
+        at = varint_unchecked(at, &id);
+        if (at == NULL)
+            return bad_list(p, "location ids");
+        uint32_t location = id < direct_count ? direct[id] : pprof_ids_search(&p->locations, id);
+        if (location == PPROF_NONE)
+            return no_location(p, id);
+        *to++ = location;
+    }
+    p->depth = (size_t)(to - p->stack);
+    return true;
+}
+
+static bool add_location(struct pprof_reader *p, uint64_t id)
+{
+    uint32_t location = pprof_ids_find(&p->locations, id);
+    if (location == PPROF_NONE)
+        return no_location(p, id);
+    if (p->depth == p->stack_capacity && !grow_stack(p, 1))
+        return false;
+    p->stack[p->depth++] = location;
+    return true;
+}
+
+static bool add_values(struct pprof_reader *p, struct bytes list)
+{
+    if (list.len == 0)
+        return true;
+    const uint8_t *at = list.data, *end = at + list.len;
+    if (end[-1] >= 0x80)
+        return bad_list(p, "values");
+    if (p->value_count + list.len > p->value_capacity && !grow_values(p, list.len))
+        return false;
+    while (at < end) {
+        uint64_t value;
+        at = varint_unchecked(at, &value);
+        if (at == NULL)
+            return bad_list(p, "values");
+        p->values[p->value_count++] = (int64_t)value;
+    }
+    return true;
+}
+
+static bool add_value(struct pprof_reader *p, uint64_t value)
+{
+    if (p->value_count == p->value_capacity && !grow_values(p, 1))
+        return false;
+    p->values[p->value_count++] = (int64_t)value;
+    return true;
+}
+
+static bool sample_field(struct pprof_reader *p, const struct wire_field *f)
+{
+    switch (f->number << 3 | f->type) {
+    case 1 << 3 | WIRE_LEN:
+        return add_locations(p, f->bytes);
+    case 1 << 3 | WIRE_VARINT:
+        return add_location(p, f->varint);
+    case 2 << 3 | WIRE_LEN:
+        return add_values(p, f->bytes);
+    case 2 << 3 | WIRE_VARINT:
+        return add_value(p, f->varint);
+    case 3 << 3 | WIRE_LEN:
+        return pprof_label_add(p, f->bytes);
+    default:
+        return f->number > 3 || pprof_fail(p, ERR_INVALID, "field %u has wire type %d", f->number, (int)f->type);
+    }
+}
+
+static bool read_fields(struct pprof_reader *p, struct bytes message)
+{
+    struct wire_reader r;
+    struct wire_field f;
+    wire_reader_init(&r, message);
+    while (wire_next(&r, &f)) {
+        if (!sample_field(p, &f))
+            return false;
+    }
+    return r.error == NULL || pprof_damaged(p, &r);
+}
+
+static bool check_sample(struct pprof_reader *p)
+{
+    size_t types = p->header.sample_types.count;
+    if (p->value_count != types)
+        return pprof_fail(p, ERR_INVALID, "it has %zu values, but the profile has %zu sample types", p->value_count,
+                          types);
+    if (p->depth > p->limits->max_stack_depth)
+        return pprof_fail(p, ERR_LIMIT, "max_stack_depth: it has %zu locations, allowed are %u", p->depth,
+                          p->limits->max_stack_depth);
+    return true;
+}
+
+static bool read_sample(struct pprof_reader *p, struct bytes message)
+{
+    p->depth = p->value_count = 0;
+    uint32_t set, link;
+    if (!read_fields(p, message) || !check_sample(p) || !pprof_labels_take(p, &set, &link))
+        return false;
+    uint32_t stack = builder_stack(p->builder, p->stack, (uint32_t)p->depth);
+    sample_writer_add(&p->samples, stack, set, link);
+    for (size_t i = 0; i < p->value_count; i++)
+        observation_writer_add_value(&p->observations[i], p->values[i]);
+    return true;
+}
+
+static bool init_writers(struct pprof_reader *p)
+{
+    size_t types = p->header.sample_types.count;
+    sample_writer_init(&p->samples, p->builder);
+    p->observations = mem_try_array(types, sizeof *p->observations);
+    if (p->observations == NULL)
+        return pprof_no_memory(p);
+    for (size_t i = 0; i < types; i++)
+        observation_writer_init(&p->observations[i], p->builder);
+    return true;
+}
+
+bool pprof_read_samples(struct pprof_reader *p)
+{
+    if (!init_writers(p))
+        return false;
+    struct pprof_items items = pprof_items_of(&p->header.samples, 2);
+    struct bytes message;
+    p->place = "sample";
+    for (p->place_number = 0; pprof_items_next(&items, &message); p->place_number++) {
+        if (!read_sample(p, message))
+            return false;
+        if (p->place_number % 1024 == 1023 && builder_failed(p->builder))
+            return false; // builder_finish says why
+    }
+    p->place = NULL;
+    return true;
+}
