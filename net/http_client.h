@@ -43,7 +43,7 @@ struct http_response {
     int status; // when ANSWERED
     const struct http_header *headers;
     size_t header_count;
-    struct bytes body; // inflated if the server sent gzip (we ask for it only when accept_gzip)
+    struct bytes body; // inflated if the server sent gzip, although we never ask for it
     const char *error; // one sentence when not ANSWERED
 };
 
@@ -68,7 +68,9 @@ struct http_call;
 enum err_code http_client_create(uv_loop_t *loop, const struct http_client_options *options, struct http_client **out,
                                  struct err *e) MUST_USE;
 
-// Sends. on_done is called exactly once, on the loop, never from inside this function; the response is valid
+// Sends. The URL must have passed http_url_check and each header http_header_valid; both are copied.
+// A caller's Host, User-Agent and Connection replace ours; Content-Length is always ours. Redirects are not
+// followed. on_done is called exactly once, on the loop, never from inside this function; the response is valid
 // during the call. A request on a reused connection that dies before any byte of the response is sent
 // again once on a new connection. Returns a handle valid until on_done.
 struct http_call *http_client_send(struct http_client *c, const struct http_request *request,

@@ -26,11 +26,13 @@ struct http_server_options {
     const char *endpoint; // "localhost:8888", "[::1]:0", "0.0.0.0:8888"; port 0 = any free
     void (*on_request)(void *arg, const struct http_page_request *request, struct http_page *page);
     void *arg;
-    uint32_t max_connections; // 0 = 64; more are closed at once
+    uint32_t max_connections;      // 0 = 64; more are closed at once
+    int64_t request_timeout_nanos; // 0 = 10 s: from a request's first byte to its last
+    int64_t idle_timeout_nanos;    // 0 = 60 s: between requests
 };
 
 // Listens at once. A request body is read and thrown away up to 64 KiB, a larger one answered 413.
-// Requests must be complete within 10 s; idle connections close after 60 s. GET and HEAD only (405).
+// GET and HEAD only (405).
 enum err_code http_server_create(uv_loop_t *loop, const struct http_server_options *options, struct http_server **out,
                                  struct err *e) MUST_USE;
 int http_server_port(const struct http_server *s);

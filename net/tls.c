@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tls.h"
+
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+enum { OUTPUT_MAX_BYTES = 1 << 20 };
+
+struct tls_context {
+    char *ca_file, *ca_pem, *cert_file, *key_file, *server_name;
+    bool insecure_skip_verify;
+    SSL_CTX *ssl_ctx;
+    BIO_METHOD *bio_method;
+};
+
+struct tls_session {
+    SSL *ssl;
+    struct bytes input;
+    struct buf output;
+    char name[256]; // what the certificate must be for
+    bool goodbye_sent;
+};
+
+static int on_bio_write(BIO *bio, const char *data, size_t len, size_t *written)
+{
+    struct tls_session *s = BIO_get_data(bio);
+    buf_add(&s->output, data, len);
+    *written = len;
+    return buf_ok(&s->output);
+}
+
+static int on_bio_read(BIO *bio, char *data, size_t size, size_t *read_out)
+{
+    struct tls_session *s = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (s->input.len == 0) {
+        BIO_set_retry_read(bio);
+        return 0;
+    }
+    size_t n = size < s->input.len ? size : s->input.len;
+    memcpy(data, s->input.data, n);
+    s->input.data += n;
+    s->input.len -= n;
+    *read_out = n;
+    return 1;
+}
+
+static long on_bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio;
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+struct tls_context *tls_context_create(const struct tls_client_options *options)
+{
+    struct tls_context *t = MEM_NEW(struct tls_context);
+    t->ca_file = mem_copy_text(options->ca_file);
+    t->ca_pem = mem_copy_text(options->ca_pem);
+    t->cert_file = mem_copy_text(options->cert_file);
+    t->key_file = mem_copy_text(options->key_file);
+    t->server_name = mem_copy_text(options->server_name);
+    t->insecure_skip_verify = options->insecure_skip_verify;
+    return t;
+}
+
+// The library's newest reason, or the system's error behind it.
+static const char *library_reason(void)
+{
+    unsigned long code = ERR_peek_last_error();
+    for (unsigned long older; (older = ERR_get_error()) != 0;)
+        if (ERR_SYSTEM_ERROR(older))
+            code = older;
+    if (ERR_SYSTEM_ERROR(code))
+        return strerror(ERR_GET_REASON(code));
+    const char *reason = ERR_reason_error_string(code);
+    return reason ? reason : "unknown error";
+}
+
+static int no_password(char *out, int size, int writing, void *arg)
+{
+    (void)out;
+    (void)size;
+    (void)writing;
+    (void)arg;
+    return 0;
+}
+
+static enum err_code add_ca_pem(SSL_CTX *ctx, const char *pem, struct err *e)
+{
+    BIO *bio = BIO_new_mem_buf(pem, -1);
+    CHECK(bio != NULL);
+    size_t count = 0;
+    for (X509 *x; (x = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL; count++) {
+        int added = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), x);
+        X509_free(x);
+        CHECK(added == 1);
+    }
+    BIO_free(bio);
+    ERR_clear_error();
+    return count > 0 ? ERR_OK : err_set(e, ERR_INVALID, "tls.ca_pem holds no PEM certificate");
+}
+
+static enum err_code load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct err *e)
+{
+    if (t->ca_file != NULL && SSL_CTX_load_verify_locations(ctx, t->ca_file, NULL) != 1)
+        return err_set(e, ERR_IO, "tls.ca_file %s: %s", t->ca_file, library_reason());
+    if (t->ca_pem != NULL)
+        return add_ca_pem(ctx, t->ca_pem, e);
+    if (t->ca_file == NULL)
+        SSL_CTX_set_default_verify_paths(ctx);
+    return ERR_OK;
+}
+
+static enum err_code load_certificate(const struct tls_context *t, SSL_CTX *ctx, struct err *e)
+{
+    if (t->cert_file == NULL && t->key_file == NULL)
+        return ERR_OK;
+    if (t->cert_file == NULL || t->key_file == NULL)
+        return err_set(e, ERR_INVALID, "tls.cert_file and tls.key_file are needed together");
+    if (SSL_CTX_use_certificate_chain_file(ctx, t->cert_file) != 1)
+        return err_set(e, ERR_IO, "tls.cert_file %s: %s", t->cert_file, library_reason());
+    if (SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) != 1)
+        return err_set(e, ERR_IO, "tls.key_file %s: %s", t->key_file, library_reason());
+    return ERR_OK;
+}
+
+static void make_bio_method(struct tls_context *t)
+{
+    t->bio_method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "profrelay");
+    CHECK(t->bio_method != NULL);
+    BIO_meth_set_write_ex(t->bio_method, on_bio_write);
+    BIO_meth_set_read_ex(t->bio_method, on_bio_read);
+    BIO_meth_set_ctrl(t->bio_method, on_bio_control);
+}
+
+enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
+{
+    if (t->ssl_ctx != NULL)
+        return ERR_OK;
+    ERR_clear_error();
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    if (ctx == NULL)
+        return err_set(e, ERR_UNAVAILABLE, "TLS cannot be initialised: %s", library_reason());
+    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_default_passwd_cb(ctx, no_password);
+    SSL_CTX_set_verify(ctx, t->insecure_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    enum err_code code = load_authorities(t, ctx, e);
+    if (code == ERR_OK)
+        code = load_certificate(t, ctx, e);
+    if (code != ERR_OK) {
+        SSL_CTX_free(ctx);
+        return code;
+    }
+    if (t->bio_method == NULL)
+        make_bio_method(t);
+    t->ssl_ctx = ctx;
+    return ERR_OK;
+}
+
+void tls_context_destroy(struct tls_context **context)
+{
+    struct tls_context *t = *context;
+    if (t == NULL)
+        return;
+    *context = NULL;
+    SSL_CTX_free(t->ssl_ctx);
+    BIO_meth_free(t->bio_method);
+    free(t->ca_file);
+    free(t->ca_pem);
+    free(t->cert_file);
+    free(t->key_file);
+    free(t->server_name);
+    free(t);
+}
+
+// The name or address the certificate must be for; only names are sent as SNI (RFC 6066 §3).
+static bool expect_name(struct tls_session *s, const char *name)
+{
+    uint8_t address[16];
+    snprintf(s->name, sizeof s->name, "%s", name);
+    if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(s->ssl), name) == 1;
+    SSL_set_hostflags(s->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set1_host(s->ssl, name) == 1 && SSL_set_tlsext_host_name(s->ssl, name) == 1;
+}
+
+static bool offer_alpn(SSL *ssl, const char *protocol)
+{
+    uint8_t wire[64];
+    size_t len = strlen(protocol);
+    CHECK(len > 0 && len < sizeof wire - 1);
+    wire[0] = (uint8_t)len;
+    memcpy(wire + 1, protocol, len);
+    return SSL_set_alpn_protos(ssl, wire, (unsigned)len + 1) == 0;
+}
+
+enum err_code tls_session_create(struct tls_context *t, const char *host, const char *alpn, struct tls_session **out,
+                                 struct err *e)
+{
+    *out = NULL;
+    enum err_code code = tls_context_prepare(t, e);
+    if (code != ERR_OK)
+        return code;
+    struct tls_session *s = MEM_NEW(struct tls_session);
+    buf_init(&s->output, OUTPUT_MAX_BYTES);
+    s->ssl = SSL_new(t->ssl_ctx);
+    BIO *bio = BIO_new(t->bio_method);
+    CHECK(s->ssl != NULL && bio != NULL);
+    BIO_set_data(bio, s);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(s->ssl, bio, bio);
+    SSL_set_connect_state(s->ssl);
+    if (!expect_name(s, t->server_name ? t->server_name : host) || (alpn != NULL && !offer_alpn(s->ssl, alpn))) {
+        code = err_set(e, ERR_INVALID, "\"%s\" cannot be a TLS server name", s->name);
+        tls_session_destroy(&s);
+    }
+    *out = s;
+    return code;
+}
+
+void tls_session_destroy(struct tls_session **s)
+{
+    if (*s == NULL)
+        return;
+    SSL_free((*s)->ssl);
+    buf_fini(&(*s)->output);
+    free(*s);
+    *s = NULL;
+}
+
+void tls_session_feed(struct tls_session *s, struct bytes received)
+{
+    CHECK(s->input.len == 0);
+    s->input = received;
+}
+
+static void explain_verify(const struct tls_session *s, long result, struct err *e)
+{
+    const char *reason = X509_verify_cert_error_string(result);
+    switch (result) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        err_set(e, ERR_INVALID,
+                "certificate verify failed (it is not for \"%s\"): use the name it is for, or set "
+                "tls.server_name_override",
+                s->name);
+        break;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        err_set(e, ERR_INVALID, "certificate verify failed (%s): renew it, or set this machine's clock", reason);
+        break;
+    default:
+        err_set(e, ERR_INVALID, "certificate verify failed (%s): set tls.ca_file to the CA that signed it", reason);
+    }
+}
+
+static enum tls_result explain_failure(struct tls_session *s, struct err *e)
+{
+    long verify = SSL_get_verify_result(s->ssl);
+    unsigned long code = ERR_peek_last_error();
+    if (ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED && verify != X509_V_OK)
+        explain_verify(s, verify, e);
+    else if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
+        err_set(e, ERR_INVALID, "the peer does not speak TLS: is it a http:// endpoint?");
+    else if (ERR_GET_REASON(code) == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
+        err_set(e, ERR_INVALID, "the peer wants a client certificate: set tls.cert_file and tls.key_file");
+    else if (!buf_ok(&s->output))
+        err_set(e, ERR_MEMORY, "out of memory");
+    else
+        err_set(e, ERR_IO, "%s", library_reason());
+    ERR_clear_error();
+    return TLS_FAILED;
+}
+
+static enum tls_result outcome(struct tls_session *s, int result, struct err *e)
+{
+    if (result > 0)
+        return TLS_OK;
+    switch (SSL_get_error(s->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+        return TLS_MORE;
+    case SSL_ERROR_ZERO_RETURN:
+        return TLS_ENDED;
+    default:
+        return explain_failure(s, e);
+    }
+}
+
+enum tls_result tls_session_handshake(struct tls_session *s, struct err *e)
+{
+    ERR_clear_error();
+    return outcome(s, SSL_do_handshake(s->ssl), e);
+}
+
+enum tls_result tls_session_read(struct tls_session *s, uint8_t *data, size_t size, size_t *len_out, struct err *e)
+{
+    ERR_clear_error();
+    return outcome(s, SSL_read_ex(s->ssl, data, size, len_out), e);
+}
+
+enum tls_result tls_session_write(struct tls_session *s, struct bytes data, struct err *e)
+{
+    size_t written = 0;
+    ERR_clear_error();
+    enum tls_result result = outcome(s, SSL_write_ex(s->ssl, data.data, data.len, &written), e);
+    if (result == TLS_OK && written == data.len)
+        return TLS_OK;
+    if (result != TLS_FAILED)
+        err_set(e, ERR_IO, "the peer stopped the stream");
+    return TLS_FAILED;
+}
+
+void tls_session_goodbye(struct tls_session *s)
+{
+    if (s->goodbye_sent || !SSL_is_init_finished(s->ssl))
+        return;
+    s->goodbye_sent = true;
+    ERR_clear_error();
+    SSL_shutdown(s->ssl);
+    ERR_clear_error();
+}
+
+struct buf *tls_session_output(struct tls_session *s)
+{
+    return &s->output;
+}
+
+struct bytes tls_session_alpn(const struct tls_session *s)
+{
+    const unsigned char *name = NULL;
+    unsigned len = 0;
+    SSL_get0_alpn_selected(s->ssl, &name, &len);
+    return (struct bytes){name, len};
+}
