@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one interface between stages, and what travels over it.
+//
+// batch      decoded profiles, immutable, counted.
+// delivery   a batch on its way. Handing it on always consumes it.
+// ticket     what all parts of one delivery share: it is settled exactly once, with two moments:
+//            held  - every branch has its records in its queue (or the delivery ended before that)
+//            final - every peer has answered
+// verdict    ok, partial (how many, why), retry (after how long), refused (why).
+#ifndef PIPELINE_CONSUMER_H
+#define PIPELINE_CONSUMER_H
+
+#include "pipeline/budget.h"
+#include "pipeline/loop.h"
+#include "pipeline/record.h"
+#include "profile/batch.h"
+
+#include <stdint.h>
+
+enum verdict_kind { // in order of gravity
+    VERDICT_OK,
+    VERDICT_PARTIAL, // some profiles were rejected for good
+    VERDICT_RETRY,   // nothing is lost; offer the same again later
+    VERDICT_REFUSED, // will never be taken as it is
+};
+
+enum { VERDICT_TEXT_MAX = 256 };
+
+struct verdict {
+    enum verdict_kind kind;
+    uint64_t rejected_profiles;  // PARTIAL
+    int64_t retry_after_nanos;   // RETRY; 0 = the waiter's own judgement
+    char text[VERDICT_TEXT_MAX]; // one sentence, terminated
+};
+
+enum verdict_moment { MOMENT_HELD, MOMENT_FINAL };
+
+struct waiter {
+    struct loop *loop; // NULL: nobody waits
+    bool wants_held;   // on_verdict is called for MOMENT_HELD too, but only if every branch holds it
+    // On the loop's thread; for MOMENT_FINAL exactly once. After it the waiter is never touched again.
+    void (*on_verdict)(void *arg, enum verdict_moment moment, const struct verdict *verdict);
+    void *arg;
+};
+
+struct delivery {
+    struct batch *batch;   // one reference
+    struct ticket *ticket; // one opening: see ticket_leave
+};
+
+struct consumer {
+    // Takes the delivery over. On a worker thread; may run on several at once; must not block.
+    void (*take)(struct consumer *self, struct delivery d);
+};
+
+static inline void consumer_take(struct consumer *c, struct delivery d)
+{
+    c->take(c, d);
+}
+
+// Starts a delivery. Takes over one reference of batch and charged_bytes of the budget (given back when the
+// last branch has encoded the batch). Never fails.
+struct delivery delivery_create(struct batch *batch, const struct waiter *waiter, struct budget *budget,
+                                size_t charged_bytes);
+// Another delivery of the same batch under the same ticket, for fan-out.
+struct delivery delivery_share(const struct delivery *d);
+// Ends this part: nothing of it goes on. note may be NULL (dropped on purpose: counts as ok).
+void delivery_end(struct delivery *d, const struct verdict *note);
+
+// For exporter branches. Adds a record (taken over) that must be admitted into its queue together with all
+// others of this ticket.
+void ticket_add_record(struct ticket *t, struct queue *queue, struct record *r);
+// Gives up one opening. When the last is gone, all records are admitted or none.
+void ticket_leave(struct ticket *t);
+// By the queue: the record's fate is known. Any thread.
+void ticket_record_final(struct ticket *t, const struct verdict *verdict);
+
+struct verdict verdict_make(enum verdict_kind kind, const char *format, ...) PRINTF_LIKE(2, 3);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tickets: what all parts of one delivery share, settled exactly once.
+#include "base/mem.h"
+#include "pipeline/consumer.h"
+#include "pipeline/queue.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct ticket {
+    struct loop_task held_task, final_task; // posted at most once each
+    struct waiter waiter;
+    struct budget *budget;
+    size_t charged_bytes;
+    _Atomic uint32_t refs;        // openings, outstanding records, posted tasks
+    _Atomic uint32_t open;        // parts that may still add records
+    _Atomic uint32_t outstanding; // admitted records whose fate is not known; one more while open
+    pthread_mutex_t lock;         // of what follows
+    struct record_list records;   // not admitted yet
+    struct verdict verdict;       // the worst so far
+};
+
+struct verdict verdict_make(enum verdict_kind kind, const char *format, ...)
+{
+    struct verdict v = {.kind = kind};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(v.text, sizeof v.text, format, args);
+    va_end(args);
+    return v;
+}
+
+static void ticket_unref(struct ticket *t)
+{
+    if (atomic_fetch_sub(&t->refs, 1) != 1)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+// Keeps the gravest verdict. One branch that wants a retry does not undo another that was refused for good:
+// offering the whole again could only duplicate, so REFUSED outweighs RETRY.
+static void note_verdict(struct ticket *t, const struct verdict *v)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t rejected = t->verdict.rejected_profiles + v->rejected_profiles;
+    if (v->kind > t->verdict.kind)
+        t->verdict = *v;
+    t->verdict.rejected_profiles = rejected;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void run_held(struct loop_task *task)
+{
+    struct ticket *t = CONTAINER_OF(task, struct ticket, held_task);
+    struct verdict ok = {.kind = VERDICT_OK};
+    t->waiter.on_verdict(t->waiter.arg, MOMENT_HELD, &ok);
+    ticket_unref(t);
+}
+
+static void run_final(struct loop_task *task)
+{
+    struct ticket *t = CONTAINER_OF(task, struct ticket, final_task);
+    t->waiter.on_verdict(t->waiter.arg, MOMENT_FINAL, &t->verdict);
+    ticket_unref(t);
+}
+
+static void post_task(struct ticket *t, struct loop_task *task, void (*run)(struct loop_task *))
+{
+    atomic_fetch_add(&t->refs, 1);
+    task->run = run;
+    loop_post(t->waiter.loop, task);
+}
+
+static void leave_outstanding(struct ticket *t)
+{
+    if (atomic_fetch_sub(&t->outstanding, 1) == 1 && t->waiter.loop != NULL)
+        post_task(t, &t->final_task, run_final);
+}
+
+struct delivery delivery_create(struct batch *batch, const struct waiter *waiter, struct budget *budget,
+                                size_t charged_bytes)
+{
+    struct ticket *t = MEM_NEW(struct ticket);
+    t->waiter = *waiter;
+    t->budget = budget;
+    t->charged_bytes = charged_bytes;
+    atomic_init(&t->refs, 1);
+    atomic_init(&t->open, 1);
+    atomic_init(&t->outstanding, 1);
+    CHECK(pthread_mutex_init(&t->lock, NULL) == 0);
+    record_list_init(&t->records);
+    return (struct delivery){.batch = batch, .ticket = t};
+}
+
+struct delivery delivery_share(const struct delivery *d)
+{
+    atomic_fetch_add(&d->ticket->open, 1);
+    return (struct delivery){.batch = batch_ref(d->batch), .ticket = d->ticket};
+}
+
+void delivery_end(struct delivery *d, const struct verdict *note)
+{
+    if (note != NULL)
+        note_verdict(d->ticket, note);
+    batch_unref(&d->batch);
+    ticket_leave(d->ticket);
+    d->ticket = NULL;
+}
+
+void ticket_add_record(struct ticket *t, struct queue *queue, struct record *r)
+{
+    r->ticket = t;
+    r->queue = queue;
+    pthread_mutex_lock(&t->lock);
+    record_list_add(&t->records, r);
+    pthread_mutex_unlock(&t->lock);
+}
+
+// All or nothing: every record gets room in its queue, or none is taken and the waiter hears why.
+static bool reserve_all(struct record *head, struct verdict *refusal)
+{
+    for (struct record *r = head; r != NULL; r = r->next) {
+        if (queue_reserve(r->queue, r, refusal))
+            continue;
+        for (struct record *back = head; back != r; back = back->next)
+            queue_cancel(back->queue, back);
+        return false;
+    }
+    return true;
+}
+
+static void commit_all(struct ticket *t, struct record *head)
+{
+    for (struct record *r = head, *next; r != NULL; r = next) {
+        next = r->next;
+        atomic_fetch_add(&t->outstanding, 1);
+        atomic_fetch_add(&t->refs, 1);
+        queue_commit(r->queue, r);
+    }
+}
+
+static bool all_hold(const struct record *head)
+{
+    for (const struct record *r = head; r != NULL; r = r->next)
+        if (!queue_holds(r->queue))
+            return false;
+    return true;
+}
+
+static void admit(struct ticket *t)
+{
+    // Whoever encoded has let go of the batch: its memory is free again.
+    if (t->charged_bytes != 0)
+        budget_give(t->budget, t->charged_bytes);
+    struct record *head = t->records.head;
+    struct verdict refusal = {.kind = VERDICT_RETRY};
+    // A branch that could not encode now makes the waiter offer the whole again: the others must not go first.
+    if (t->verdict.kind == VERDICT_RETRY) {
+        record_list_fini(&t->records);
+        return;
+    }
+    if (head != NULL && !reserve_all(head, &refusal)) {
+        // Nothing went out, so offering the whole again duplicates nothing: this outweighs what a branch noted.
+        t->verdict = refusal;
+        record_list_fini(&t->records);
+        return;
+    }
+    record_list_init(&t->records);
+    if (t->waiter.wants_held && t->waiter.loop != NULL && t->verdict.kind <= VERDICT_PARTIAL && all_hold(head))
+        post_task(t, &t->held_task, run_held);
+    commit_all(t, head);
+}
+
+void ticket_leave(struct ticket *t)
+{
+    if (atomic_fetch_sub(&t->open, 1) != 1)
+        return;
+    admit(t);
+    leave_outstanding(t);
+    ticket_unref(t);
+}
+
+void ticket_record_final(struct ticket *t, const struct verdict *verdict)
+{
+    if (verdict->kind != VERDICT_OK)
+        note_verdict(t, verdict);
+    leave_outstanding(t);
+    ticket_unref(t);
+}

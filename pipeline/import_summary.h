@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `profrelay import` tells a person: progress while it runs, the summary at the end.
+#ifndef PIPELINE_IMPORT_SUMMARY_H
+#define PIPELINE_IMPORT_SUMMARY_H
+
+#include "receivers/import.h"
+
+struct import_summary {
+    bool dry_run, progress; // progress: a bar on stderr
+    bool own_time;          // profiles go with their own time
+    size_t found, ended;
+    size_t outcomes[FILE_OUTCOME_COUNT];
+    size_t skipped; // other files in a folder
+    uint64_t profiles, samples, bytes;
+    size_t complaints;
+    bool old_seen;
+    int64_t started_nanos, shown_nanos;
+};
+
+void import_summary_init(struct import_summary *s, bool dry_run, bool progress, const char *timestamp);
+// Calls back into s, on the loop's thread.
+struct import_observer import_summary_observer(struct import_summary *s);
+void import_summary_print(const struct import_summary *s);
+// 0 only if everything arrived.
+int import_summary_exit_code(const struct import_summary *s);
+
+#endif

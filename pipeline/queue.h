@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue in front of one exporter: records, bounded by requests, items or bytes and by the memory
+// budget; and the senders that empty it, each with its own retry. Queues belong to the service.
+#ifndef PIPELINE_QUEUE_H
+#define PIPELINE_QUEUE_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "pipeline/consumer.h"
+#include "pipeline/retry.h"
+
+enum queue_sizer { QUEUE_REQUESTS, QUEUE_ITEMS, QUEUE_BYTES };
+enum queue_on_full { QUEUE_REFUSE, QUEUE_DROP_NEW, QUEUE_DROP_OLDEST };
+
+struct queue_settings {
+    bool enabled; // false: one record at a time per sender, held is not told before final
+    int64_t num_consumers, queue_size;
+    int sizer;   // enum queue_sizer
+    int on_full; // enum queue_on_full
+};
+
+struct send;
+struct queue;
+
+struct queue_options {
+    const struct queue_settings *settings; // must outlive the queue
+    const struct retry_settings *retry;
+    struct loop *loop; // where send and its timers run
+    struct budget *budget;
+    const struct clock *clock;
+    struct logger log;
+    struct metrics *metrics;
+    const char *exporter_id;
+    // On the loop's thread; calls send_done exactly once, now or later.
+    void (*send)(void *arg, struct send *s);
+    void *arg;
+    uint64_t random_seed; // of the jitter
+};
+
+struct queue *queue_create(const struct queue_options *options);
+
+// Any thread, none blocks. Reserve room, then commit or cancel. REFUSE: *refusal says why. DROP_*: the
+// record is not wanted or something older makes room: both count as room here, see queue_commit.
+bool queue_reserve(struct queue *q, struct record *r, struct verdict *refusal) MUST_USE;
+void queue_cancel(struct queue *q, struct record *r);
+// False for a disabled queue: being in it does not mean that somebody else keeps the record.
+bool queue_holds(const struct queue *q);
+// Takes the record over. Under DROP_NEW a full queue ends it here, counted as dropped.
+void queue_commit(struct queue *q, struct record *r);
+
+const struct record *send_record(const struct send *s);
+// The outcome of one attempt; RETRY starts the back-off. On the loop's thread.
+void send_done(struct send *s, const struct verdict *v);
+
+// Nothing waits, nothing is in flight. Any thread.
+bool queue_idle(struct queue *q);
+// Shutdown: whoever backs off tries once more now, and the next failure of any record is its last.
+void queue_drain(struct queue *q);
+// Ends everything that waits or backs off; counts and logs it. Loop thread.
+void queue_abandon(struct queue *q);
+// When nothing is in flight: closes the timers, then calls on_closed and frees. Loop thread.
+void queue_close(struct queue **q, void (*on_closed)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/service.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "exporters/exporter.h"
+#include "extensions/extension.h"
+#include "pipeline/graph.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    POLL_MS = 5, // how often the end of a phase of the shutdown is looked for
+    JOB_RING_ENTRIES = 4096,
+    MALLOC_ARENAS = 2, // glibc makes eight per core otherwise, and keeps what each once needed
+};
+
+enum phase { PHASE_RUN, PHASE_DRAIN, PHASE_STOP_RECEIVERS, PHASE_STOP_EXPORTERS, PHASE_STOP_EXTENSIONS, PHASE_END };
+
+struct service {
+    const struct service_options *options;
+    const struct clock *clock;
+    struct log *log;
+    struct logger logger;
+    struct metrics *metrics;
+    struct budget budget;
+    struct workers *workers;
+    struct loop *loops;
+    unsigned loop_count;
+    struct component_env env;
+    struct arena arena;
+    struct instance *instances[KIND_COUNT];
+    struct instance metrics_page;
+    struct component_plan metrics_page_plan;
+    struct endpoint_settings metrics_settings;
+    struct instance_owner owner;
+    struct graph *graph;
+    // Loop 0.
+    enum phase phase;
+    int exit_code;
+    size_t waiting_for; // instances or queues that have not stopped
+    int64_t drain_deadline_nanos;
+    bool hurry;
+    uv_signal_t signals[2];
+    size_t signal_count;
+    uv_timer_t poll;
+    struct loop_task ready_task;
+};
+
+struct metrics *service_metrics(struct service *s)
+{
+    return s->metrics;
+}
+
+static size_t kind_count(const struct service *s, enum component_kind kind)
+{
+    return s->options->plan->components[kind].count;
+}
+
+static struct instance *find_instance(void *arg, const struct component_plan *plan)
+{
+    struct service *s = arg;
+    for (size_t i = 0; i < kind_count(s, plan->kind); i++)
+        if (s->options->plan->components[plan->kind].items[i] == plan)
+            return &s->instances[plan->kind][i];
+    CHECK(false);
+    return NULL;
+}
+
+struct component *service_component(struct service *s, enum component_kind kind, const char *id)
+{
+    for (size_t i = 0; i < kind_count(s, kind); i++)
+        if (strcmp(s->options->plan->components[kind].items[i]->id, id) == 0)
+            return s->instances[kind][i].component;
+    return NULL;
+}
+
+static struct storage *find_storage(void *service, const char *extension_id, struct err *e)
+{
+    struct extension *x = (struct extension *)service_component(service, KIND_EXTENSION, extension_id);
+    if (x == NULL || x->module->storage == NULL) {
+        err_set(e, ERR_INVALID, "no storage extension \"%s\" is started: list it in service.extensions", extension_id);
+        return NULL;
+    }
+    return x->module->storage(x);
+}
+
+// --- start ---
+
+static unsigned worker_count(const struct service *s)
+{
+    int64_t wanted = s->options->plan->service.workers;
+    if (wanted == 0)
+        wanted = sysconf(_SC_NPROCESSORS_ONLN);
+    return wanted < 1 ? 1 : (unsigned)wanted;
+}
+
+static void init_threads(struct service *s)
+{
+    s->loop_count = (unsigned)s->options->plan->service.loops;
+    s->loops = mem_alloc(s->loop_count * sizeof *s->loops);
+    for (unsigned i = 0; i < s->loop_count; i++)
+        loop_init(&s->loops[i], i);
+    for (unsigned i = 1; i < s->loop_count; i++)
+        loop_start_thread(&s->loops[i]);
+    uint64_t limit = s->options->plan->service.memory_limit;
+    budget_init(&s->budget, limit != 0 ? (size_t)limit : budget_default_limit("/"));
+    s->workers = workers_create(worker_count(s), JOB_RING_ENTRIES, s->budget.limit);
+    CHECK(uv_timer_init(&s->loops[0].uv, &s->poll) == 0);
+    s->poll.data = s;
+}
+
+static void init_log(struct service *s)
+{
+    const struct log_settings *logs = &s->options->plan->service.logs;
+    struct log_options options = {
+        .level = s->options->quiet && logs->level < LOG_WARN ? LOG_WARN : (enum log_level)logs->level,
+        .encoding = (enum log_encoding)logs->encoding,
+        .stream = s->options->log_stream,
+        .clock = s->clock,
+        .burst = 10,
+    };
+    s->log = log_create(&options);
+    s->logger = (struct logger){s->log, "service", NULL};
+}
+
+static void request_stop(void *service, int exit_code)
+{
+    service_stop(service, exit_code);
+}
+
+static int64_t read_budget(void *arg)
+{
+    struct budget *b = arg;
+    return (int64_t)atomic_load(&b->used);
+}
+
+static int64_t read_rss(void *arg)
+{
+    (void)arg;
+    size_t rss = 0;
+    return uv_resident_set_memory(&rss) == 0 ? (int64_t)rss : 0;
+}
+
+static void register_metrics(struct service *s)
+{
+    static const struct metric_family used = {
+        "profrelay_memory_used_bytes", "What files, batches and requests take of service.memory_limit.", METRIC_GAUGE};
+    static const struct metric_family limit = {"profrelay_memory_limit_bytes", "service.memory_limit.", METRIC_GAUGE};
+    static const struct metric_family rss = {"otelcol_process_memory_rss", "Resident memory in bytes.", METRIC_GAUGE};
+    static const struct metric_family version = {"profrelay_build_info", "Always 1; the version is a label.",
+                                                 METRIC_GAUGE};
+    const struct metric_label label = {"version", PROFRELAY_VERSION};
+    metrics_series_read(s->metrics, &used, NULL, 0, read_budget, &s->budget);
+    metric_set(metrics_series(s->metrics, &limit, NULL, 0), (int64_t)s->budget.limit);
+    metrics_series_read(s->metrics, &rss, NULL, 0, read_rss, NULL);
+    metric_set(metrics_series(s->metrics, &version, &label, 1), 1);
+}
+
+static struct loop *loop_for(struct service *s, size_t index)
+{
+    return &s->loops[index % s->loop_count];
+}
+
+static enum err_code create_kind(struct service *s, enum component_kind kind, struct err *e)
+{
+    size_t count = kind_count(s, kind);
+    s->instances[kind] = mem_alloc(count * sizeof(struct instance));
+    for (size_t i = 0; i < count; i++) {
+        const struct component_plan *plan = s->options->plan->components[kind].items[i];
+        enum err_code rc =
+            instance_create(&s->instances[kind][i], plan, loop_for(s, i), &s->env, s->log, &s->arena, &s->owner, e);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code start_kind(struct service *s, enum component_kind kind, struct err *e)
+{
+    for (size_t i = 0; i < kind_count(s, kind); i++) {
+        enum err_code rc = instance_start(&s->instances[kind][i], e);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static void send_record_by(void *arg, struct send *send)
+{
+    struct exporter *x = arg;
+    x->module->send(x, send);
+}
+
+static void create_queues(struct service *s)
+{
+    for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++) {
+        struct instance *x = &s->instances[KIND_EXPORTER][i];
+        const struct exporter_settings *common = x->plan->common;
+        struct queue_options options = {
+            .settings = &common->queue,
+            .retry = &common->retry,
+            .loop = x->component->loop,
+            .budget = &s->budget,
+            .clock = s->clock,
+            .log = x->component->log,
+            .metrics = s->metrics,
+            .exporter_id = x->plan->id,
+            .send = send_record_by,
+            .arg = x->component,
+            .random_seed = hash_bytes(x->plan->id, strlen(x->plan->id)),
+        };
+        x->queue = queue_create(&options);
+    }
+}
+
+// A port of ours that is taken is a warning: profiles matter more than their metrics.
+static void start_metrics_page(struct service *s)
+{
+    const struct service_settings *settings = &s->options->plan->service;
+    const struct reader_settings *readers = settings->metrics_readers.items;
+    if (s->options->metrics_page == NULL || settings->metrics_level == METRICS_NONE)
+        return;
+    const char *endpoint = settings->metrics_address != NULL ? settings->metrics_address : "localhost:8888";
+    for (size_t i = 0; i < settings->metrics_readers.count; i++) {
+        const struct prometheus_settings *p = &readers[i].pull.exporter.prometheus;
+        if (!p->present)
+            continue;
+        bool bare_ipv6 = strchr(p->host, ':') != NULL && p->host[0] != '[';
+        endpoint = arena_format(&s->arena, bare_ipv6 ? "[%s]:%" PRId64 : "%s:%" PRId64, p->host, p->port);
+        break;
+    }
+    s->metrics_settings.endpoint = endpoint;
+    s->metrics_page_plan = (struct component_plan){
+        .kind = KIND_EXTENSION, .id = "metrics", .module = s->options->metrics_page, .settings = &s->metrics_settings};
+    struct err e = {0};
+    if (instance_create(&s->metrics_page, &s->metrics_page_plan, &s->loops[0], &s->env, s->log, &s->arena, &s->owner,
+                        &e) != ERR_OK ||
+        instance_start(&s->metrics_page, &e) != ERR_OK)
+        log_warn(&s->logger, "going on without a metrics page: %s", e.text);
+}
+
+static enum err_code start_all(struct service *s, struct err *e)
+{
+    for (int kind = KIND_COUNT; kind-- > 0;)
+        if (create_kind(s, (enum component_kind)kind, e) != ERR_OK)
+            return e->code;
+    create_queues(s);
+    if (start_kind(s, KIND_EXTENSION, e) != ERR_OK)
+        return e->code;
+    start_metrics_page(s);
+    s->graph = graph_create(s->options->plan, find_instance, s);
+    if (start_kind(s, KIND_EXPORTER, e) != ERR_OK)
+        return e->code;
+    return start_kind(s, KIND_RECEIVER, e);
+}
+
+// --- end ---
+
+static void on_poll(uv_timer_t *timer);
+
+static struct queue *exporter_queue(const struct service *s, size_t i)
+{
+    return s->instances[KIND_EXPORTER] != NULL ? s->instances[KIND_EXPORTER][i].queue : NULL;
+}
+
+static void call_drain(void *arg)
+{
+    queue_drain(arg);
+}
+
+static void call_abandon(void *arg)
+{
+    queue_abandon(arg);
+}
+
+static void for_each_queue(struct service *s, void (*call)(void *queue))
+{
+    for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++)
+        if (exporter_queue(s, i) != NULL)
+            loop_call(s->instances[KIND_EXPORTER][i].component->loop, call, exporter_queue(s, i));
+}
+
+static void begin_drain(struct service *s)
+{
+    log_info(&s->logger, "Starting shutdown...");
+    s->phase = PHASE_DRAIN;
+    s->drain_deadline_nanos = clock_monotonic_nanos(s->clock) + s->options->plan->service.shutdown_timeout_nanos;
+    for (size_t i = 0; s->instances[KIND_RECEIVER] != NULL && i < kind_count(s, KIND_RECEIVER); i++)
+        instance_close(&s->instances[KIND_RECEIVER][i]);
+    for_each_queue(s, call_drain);
+    uv_timer_start(&s->poll, on_poll, 0, POLL_MS);
+}
+
+static bool everything_sent(struct service *s)
+{
+    if (workers_busy(s->workers) != 0)
+        return false;
+    for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++)
+        if (exporter_queue(s, i) != NULL && !queue_idle(exporter_queue(s, i)))
+            return false;
+    return true;
+}
+
+static void give_up_sending(struct service *s)
+{
+    for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++)
+        if (exporter_queue(s, i) != NULL)
+            instance_cancel(&s->instances[KIND_EXPORTER][i]);
+    for_each_queue(s, call_abandon);
+}
+
+static void stop_kind(struct service *s, enum component_kind kind)
+{
+    for (size_t i = 0; s->instances[kind] != NULL && i < kind_count(s, kind); i++) {
+        if (!s->instances[kind][i].created)
+            continue;
+        s->waiting_for++;
+        instance_stop(&s->instances[kind][i]);
+    }
+}
+
+// On the exporter's loop; the way to loop 0 is that of a stopped component.
+static void on_queue_closed(void *arg)
+{
+    component_stopped(arg);
+}
+
+static void call_close_queue(void *arg)
+{
+    struct instance *x = arg;
+    queue_close(&x->queue, on_queue_closed, x->component);
+}
+
+static void close_queues(struct service *s)
+{
+    for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++) {
+        if (exporter_queue(s, i) == NULL)
+            continue;
+        struct instance *x = &s->instances[KIND_EXPORTER][i];
+        s->waiting_for++;
+        loop_call(x->component->loop, call_close_queue, x);
+    }
+}
+
+static void on_instance_stopped(struct instance_owner *owner, struct instance *instance)
+{
+    (void)instance;
+    struct service *s = CONTAINER_OF(owner, struct service, owner);
+    s->waiting_for--;
+}
+
+static void close_handles(struct service *s)
+{
+    for (size_t i = 0; i < s->signal_count; i++)
+        uv_close((uv_handle_t *)&s->signals[i], NULL);
+    uv_close((uv_handle_t *)&s->poll, NULL);
+    for (unsigned i = s->loop_count; i-- > 0;)
+        loop_stop(&s->loops[i]);
+}
+
+static void enter_phase(struct service *s, enum phase phase)
+{
+    s->phase = phase;
+    switch (phase) {
+    case PHASE_STOP_RECEIVERS:
+        stop_kind(s, KIND_RECEIVER);
+        return;
+    case PHASE_STOP_EXPORTERS:
+        // The metrics page reads the queues: it goes first.
+        if (s->metrics_page.created) {
+            s->waiting_for++;
+            instance_stop(&s->metrics_page);
+        }
+        stop_kind(s, KIND_EXPORTER);
+        return;
+    case PHASE_STOP_EXTENSIONS:
+        close_queues(s);
+        stop_kind(s, KIND_EXTENSION);
+        return;
+    default:
+        close_handles(s);
+    }
+}
+
+static void poll_drain(struct service *s)
+{
+    if (everything_sent(s)) {
+        enter_phase(s, PHASE_STOP_RECEIVERS);
+        return;
+    }
+    if (s->hurry || clock_monotonic_nanos(s->clock) >= s->drain_deadline_nanos)
+        give_up_sending(s);
+}
+
+static void on_poll(uv_timer_t *timer)
+{
+    struct service *s = timer->data;
+    if (s->phase == PHASE_DRAIN)
+        poll_drain(s);
+    else if (s->waiting_for == 0 && s->phase < PHASE_END)
+        enter_phase(s, (enum phase)(s->phase + 1));
+}
+
+struct stop_task {
+    struct loop_task task;
+    struct service *service;
+    int exit_code;
+};
+
+static void stop_now(struct service *s, int exit_code)
+{
+    if (s->phase == PHASE_RUN) {
+        s->exit_code = exit_code;
+        begin_drain(s);
+    } else if (s->phase == PHASE_DRAIN && !s->hurry) {
+        log_warn(&s->logger, "asked to end a second time: not waiting for what is queued");
+        s->hurry = true;
+    }
+}
+
+static void run_stop(struct loop_task *task)
+{
+    struct stop_task *t = (struct stop_task *)task;
+    stop_now(t->service, t->exit_code);
+    free(t);
+}
+
+void service_stop(struct service *s, int exit_code)
+{
+    struct stop_task *t = MEM_NEW(struct stop_task);
+    *t = (struct stop_task){.task.run = run_stop, .service = s, .exit_code = exit_code};
+    loop_post(&s->loops[0], &t->task);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct service *s = handle->data;
+    log_info(&s->logger, "received %s", signum == SIGINT ? "SIGINT" : "SIGTERM");
+    stop_now(s, 0);
+}
+
+static void handle_signals(struct service *s)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    if (!s->options->handle_signals)
+        return;
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        CHECK(uv_signal_init(&s->loops[0].uv, &s->signals[i]) == 0);
+        s->signals[i].data = s;
+        CHECK(uv_signal_start(&s->signals[i], on_signal, numbers[i]) == 0);
+        s->signal_count++;
+    }
+}
+
+static void run_ready(struct loop_task *task)
+{
+    struct service *s = CONTAINER_OF(task, struct service, ready_task);
+    if (s->options->feature_gates != NULL)
+        log_info(&s->logger, "feature gates have no meaning here: %s", s->options->feature_gates);
+    log_info(&s->logger, "Everything is ready. Begin running and processing data.");
+    if (s->options->on_ready != NULL)
+        s->options->on_ready(s->options->arg, s);
+}
+
+static void free_all(struct service *s)
+{
+    for (unsigned i = 0; i < s->loop_count; i++)
+        loop_fini(&s->loops[i]);
+    workers_stop(s->workers);
+    graph_destroy(&s->graph);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        for (size_t i = 0; s->instances[kind] != NULL && i < kind_count(s, (enum component_kind)kind); i++)
+            instance_destroy(&s->instances[kind][i]);
+        free(s->instances[kind]);
+    }
+    instance_destroy(&s->metrics_page);
+    workers_destroy(&s->workers);
+    free(s->loops);
+    metrics_destroy(&s->metrics);
+    log_info(&s->logger, "Shutdown complete.");
+    log_destroy(&s->log);
+    arena_fini(&s->arena);
+}
+
+int service_run(const struct service_options *options)
+{
+    struct service s = {.options = options, .clock = options->clock != NULL ? options->clock : &clock_system};
+    struct err e = {0};
+    signal(SIGPIPE, SIG_IGN);
+    mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+    arena_init(&s.arena, 0);
+    init_log(&s);
+    s.metrics = metrics_create();
+    init_threads(&s);
+    register_metrics(&s);
+    s.owner = (struct instance_owner){&s.loops[0], on_instance_stopped};
+    s.env = (struct component_env){s.workers, &s.budget, s.metrics, s.clock, &s, find_storage, request_stop};
+    handle_signals(&s);
+    if (start_all(&s, &e) == ERR_OK) {
+        s.ready_task.run = run_ready;
+        loop_post(&s.loops[0], &s.ready_task);
+    } else {
+        log_error(&s.logger, "cannot start: %s", e.text);
+        stop_now(&s, 1);
+    }
+    loop_run(&s.loops[0]);
+    free_all(&s);
+    return s.exit_code;
+}
