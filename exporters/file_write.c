@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/file_write.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum err_code fail(struct err *e, const char *what, const char *path)
+{
+    return err_set(e, ERR_IO, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+char *file_folder_of(const char *path)
+{
+    char *folder = mem_copy_text(path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        free(folder);
+        return mem_copy_text(".");
+    }
+    slash[slash == folder] = '\0';
+    return folder;
+}
+
+enum err_code file_make_folder(const char *path, mode_t mode, struct err *e)
+{
+    char *part = mem_copy_text(path);
+    enum err_code rc = ERR_OK;
+    for (char *slash = part + strspn(part, "/"); rc == ERR_OK && slash != NULL;) {
+        slash = strchr(slash, '/');
+        if (slash != NULL)
+            *slash = '\0';
+        if (mkdir(part, mode) != 0 && errno != EEXIST)
+            rc = fail(e, "create the folder", part);
+        if (slash != NULL)
+            *slash++ = '/';
+    }
+    free(part);
+    return rc;
+}
+
+static enum err_code sync_folder(const char *folder, struct err *e)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(e, "open the folder", folder);
+    // EINVAL: a file system without fsync of folders
+    enum err_code rc = fsync(fd) == 0 || errno == EINVAL ? ERR_OK : fail(e, "write the folder", folder);
+    close(fd);
+    return rc;
+}
+
+// All of it, even where the kernel takes a part at a time.
+static bool write_all(int fd, struct bytes data)
+{
+    while (data.len != 0) {
+        ssize_t n = write(fd, data.data, data.len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data.data += n;
+        data.len -= (size_t)n;
+    }
+    return true;
+}
+
+// --- messages ---
+
+static bool starts_like_a_message(const uint8_t *head)
+{
+    static const uint8_t gzip[] = {0x1F, 0x8B}, zstd[] = {0x28, 0xB5, 0x2F, 0xFD};
+    const uint8_t *body = head + FILE_PREFIX_BYTES;
+    return body[0] == 0x0A || body[0] == 0x12 || memcmp(body, gzip, sizeof gzip) == 0 ||
+           memcmp(body, zstd, sizeof zstd) == 0;
+}
+
+// Where the last whole message ends. *foreign_out: what stands there is none of ours.
+static uint64_t whole_messages(int fd, uint64_t size, bool *foreign_out)
+{
+    uint64_t at = 0;
+    uint8_t head[2 * FILE_PREFIX_BYTES];
+    *foreign_out = false;
+    while (at < size) {
+        memset(head, 0, sizeof head);
+        ssize_t n = pread(fd, head, sizeof head, (off_t)at);
+        if (n <= FILE_PREFIX_BYTES)
+            return at;
+        uint32_t len = (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
+        // Zeros are what a file system may leave behind after a crash.
+        *foreign_out = len == 0 ? at == 0 : !starts_like_a_message(head);
+        if (*foreign_out || len == 0)
+            return at;
+        if (len > size - at - FILE_PREFIX_BYTES)
+            return at;
+        at += FILE_PREFIX_BYTES + (uint64_t)len;
+    }
+    return at;
+}
+
+static enum err_code cut_half_message(int fd, const char *path, uint64_t *cut_bytes_out, struct err *e)
+{
+    struct stat st;
+    bool foreign;
+    if (fstat(fd, &st) != 0)
+        return fail(e, "look at", path);
+    if (!S_ISREG(st.st_mode))
+        return ERR_OK;
+    uint64_t size = (uint64_t)st.st_size, end = whole_messages(fd, size, &foreign);
+    if (foreign || (end == 0 && size != 0 && size <= FILE_PREFIX_BYTES))
+        return err_set(e, ERR_INVALID,
+                       "%s holds something else than this exporter's messages at byte %" PRIu64
+                       "; move it away, or set append: false to overwrite it",
+                       path, end);
+    *cut_bytes_out = size - end;
+    if (end < size && ftruncate(fd, (off_t)end) != 0)
+        return fail(e, "cut", path);
+    return ERR_OK;
+}
+
+enum err_code file_open_messages(const char *path, bool append, uint64_t *cut_bytes_out, struct err *e)
+{
+    *cut_bytes_out = 0;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (append ? 0 : O_TRUNC), 0644);
+    if (fd < 0)
+        return fail(e, "open", path);
+    enum err_code rc = append ? cut_half_message(fd, path, cut_bytes_out, e) : ERR_OK;
+    close(fd);
+    if (rc != ERR_OK)
+        return rc;
+    char *folder = file_folder_of(path);
+    rc = sync_folder(folder, e);
+    free(folder);
+    return rc;
+}
+
+static enum err_code append_to(int fd, const char *path, struct bytes messages, struct err *e)
+{
+    off_t before = lseek(fd, 0, SEEK_END);
+    if (write_all(fd, messages) && (fdatasync(fd) == 0 || errno == EINVAL || errno == EROFS))
+        return ERR_OK;
+    fail(e, "write", path);
+    if (before >= 0 && ftruncate(fd, before) != 0)
+        err_prefix(e, "half a message remains at byte %jd", (intmax_t)before);
+    return e->code;
+}
+
+// Opened each time: whoever moves the file away gets a new one, whoever repairs the folder is heard.
+enum err_code file_append(const char *path, struct bytes messages, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fail(e, "open", path);
+    enum err_code rc = append_to(fd, path, messages, e);
+    close(fd);
+    return rc;
+}
+
+// --- whole files ---
+
+static enum err_code write_temporary(const char *path, struct bytes content, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fail(e, "create", path);
+    enum err_code rc = write_all(fd, content) && fsync(fd) == 0 ? ERR_OK : fail(e, "write", path);
+    close(fd);
+    return rc;
+}
+
+enum err_code file_replace(const char *folder, const char *name, struct bytes content, struct err *e)
+{
+    char temporary[LIMIT_PATH_BYTES], path[LIMIT_PATH_BYTES];
+    int len = snprintf(temporary, sizeof temporary, "%s/.%s.tmp", folder, name);
+    if (len < 0 || (size_t)len >= sizeof temporary)
+        return err_set(e, ERR_IO, "the path of %s in %s is too long", name, folder);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    enum err_code rc = write_temporary(temporary, content, e);
+    if (rc == ERR_OK && rename(temporary, path) != 0)
+        rc = fail(e, "rename", temporary);
+    if (rc != ERR_OK)
+        unlink(temporary);
+    return rc == ERR_OK ? sync_folder(folder, e) : rc;
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "processors/processors.h"
+
+static const struct module *const processors[] = {
+    &resource_processor.module,
+};
+
+const struct module_table processors_table = {processors, COUNT_OF(processors)};

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// All processors there are.
+#ifndef PROCESSORS_PROCESSORS_H
+#define PROCESSORS_PROCESSORS_H
+
+#include "processors/processor.h"
+
+extern const struct processor_module resource_processor;
+
+extern const struct module_table processors_table;
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receivers/import.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { MAX_ON_WAY = 64, RETRY_MS = 5 };
+
+struct import_settings {
+    struct config_strings paths;
+    struct pprof_file_options options;
+};
+
+struct import_file {
+    struct pprof_file file;
+    struct import *import;
+    size_t index;
+};
+
+struct import {
+    struct receiver receiver;
+    const struct import_settings *settings;
+    struct pprof_file_options options;
+    struct import_observer observer;
+    struct known_files *known;
+    struct found_files found;
+    // Indexes into found: those of this round, those for the next.
+    size_t *round, *later;
+    size_t round_count, later_count, next, on_way, ended;
+    bool last_round;
+    struct job find_job;
+    struct loop_task find_done;
+    struct err find_error;
+    uv_timer_t timer;
+    bool begun, closed, stopping, finding;
+};
+
+static const char *const timestamp_names[] = {
+    [TIMESTAMP_PROFILE] = "profile", [TIMESTAMP_FILE] = "file", [TIMESTAMP_NOW] = "now", NULL};
+
+#define SETTING(member) offsetof(struct import_settings, member)
+
+static const struct field import_fields[] = {
+    {.name = "paths", .type = FIELD_STRING_LIST, .offset = SETTING(paths), .help = "files and folders"},
+    {.name = "timestamp",
+     .type = FIELD_ENUM,
+     .offset = SETTING(options.timestamp),
+     .default_text = "profile",
+     .names = timestamp_names,
+     .help = "whose time a profile gets"},
+    {.name = "dry_run",
+     .type = FIELD_BOOL,
+     .offset = SETTING(options.dry_run),
+     .default_text = "false",
+     .help = "read, but send nothing"},
+    {.name = "max_file_size",
+     .type = FIELD_SIZE,
+     .offset = SETTING(options.max_file_bytes),
+     .default_text = "1GiB",
+     .help = "larger files are refused"},
+    {.name = NULL},
+};
+
+static void send_more(struct import *m);
+
+static bool is_given(const struct import *m, const char *path)
+{
+    for (size_t i = 0; i < m->settings->paths.count; i++)
+        if (strcmp(m->settings->paths.items[i], path) == 0)
+            return true;
+    return false;
+}
+
+static void end(struct import *m)
+{
+    const struct component_env *env = m->receiver.component.env;
+    m->closed = true; // a timer that still runs must not end it again
+    env->request_stop(env->service, m->observer.on_end(m->observer.arg));
+}
+
+static void maybe_stopped(struct import *m)
+{
+    if (m->stopping && m->on_way == 0 && !m->finding && known_files_pending(m->known) == 0 &&
+        !uv_is_closing((uv_handle_t *)&m->timer)) {
+        uv_close((uv_handle_t *)&m->timer, NULL);
+        component_stopped(&m->receiver.component);
+    }
+}
+
+// A file that came too early: in the next round, if this one gets anything done.
+static bool comes_again(const struct import *m, const struct pprof_file *f)
+{
+    return (f->outcome == FILE_BUSY || f->outcome == FILE_IN_FLIGHT || f->outcome == FILE_CHANGED) && !m->closed &&
+           !m->last_round;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    send_more(timer->data);
+}
+
+static void end_file(struct import *m, const struct pprof_file *f)
+{
+    if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL)
+        known_files_remember(m->known, &f->key, f->path, &f->identity, m->receiver.component.loop, NULL, NULL);
+    m->observer.on_file(m->observer.arg, f, is_given(m, f->path));
+    m->ended++;
+}
+
+static void on_outcome(struct pprof_file *f)
+{
+    struct import_file *item = CONTAINER_OF(f, struct import_file, file);
+    struct import *m = item->import;
+    if (comes_again(m, f)) {
+        m->found.items[item->index].identity = f->identity;
+        m->later[m->later_count++] = item->index;
+    } else {
+        end_file(m, f);
+    }
+    m->on_way--;
+    free(item);
+    send_more(m);
+    maybe_stopped(m);
+}
+
+static bool send_next(struct import *m)
+{
+    struct import_file *item = MEM_NEW(struct import_file);
+    size_t index = m->round[m->next];
+    item->import = m;
+    item->index = index;
+    item->file = (struct pprof_file){
+        .receiver = &m->receiver,
+        .options = &m->options,
+        .known = m->known,
+        .path = m->found.items[index].path,
+        .identity = m->found.items[index].identity,
+        .on_outcome = on_outcome,
+    };
+    if (!pprof_file_submit(&item->file)) {
+        free(item);
+        return false;
+    }
+    m->next++;
+    m->on_way++;
+    return true;
+}
+
+// The files that came too early; the last round is one that follows a round without any end.
+static void begin_round(struct import *m)
+{
+    m->last_round = m->ended == 0;
+    m->ended = 0;
+    size_t *round = m->round;
+    m->round = m->later;
+    m->round_count = m->later_count;
+    m->later = round;
+    m->later_count = m->next = 0;
+}
+
+static void send_more(struct import *m)
+{
+    if (m->closed || m->finding)
+        return;
+    if (m->next == m->round_count && m->on_way == 0) {
+        if (m->later_count == 0) {
+            end(m);
+            return;
+        }
+        begin_round(m);
+    }
+    while (m->next < m->round_count && m->on_way < MAX_ON_WAY) {
+        if (!send_next(m)) {
+            uv_timer_start(&m->timer, on_timer, RETRY_MS, 0);
+            return;
+        }
+    }
+}
+
+static void first_round(struct import *m)
+{
+    m->round = mem_alloc(m->found.count * sizeof *m->round);
+    m->later = mem_alloc(m->found.count * sizeof *m->later);
+    m->round_count = m->found.count;
+    for (size_t i = 0; i < m->found.count; i++)
+        m->round[i] = i;
+}
+
+static void run_found(struct loop_task *task)
+{
+    struct import *m = CONTAINER_OF(task, struct import, find_done);
+    m->finding = false;
+    first_round(m);
+    m->observer.on_found(m->observer.arg, m->found.count);
+    send_more(m);
+    maybe_stopped(m);
+}
+
+static void run_find(struct job *job)
+{
+    struct import *m = CONTAINER_OF(job, struct import, find_job);
+    const struct config_strings nothing = {0};
+    if (files_find(&m->settings->paths, &nothing, &m->found, &m->find_error) != ERR_OK)
+        log_error(&m->receiver.component.log, "%s", m->find_error.text);
+    m->find_done.run = run_found;
+    loop_post(m->receiver.component.loop, &m->find_done);
+}
+
+void import_begin(struct component *c, const struct import_observer *observer)
+{
+    struct import *m = (struct import *)c;
+    m->observer = *observer;
+    m->finding = true;
+    m->find_job.run = run_find;
+    workers_submit(c->env->workers, &m->find_job);
+}
+
+static enum err_code create(struct receiver *self, const void *settings, struct err *e)
+{
+    struct import *m = (struct import *)self;
+    m->settings = settings;
+    m->options = m->settings->options;
+    m->options.limits = pprof_default_limits;
+    return known_files_create(NULL, "import", &m->known, e);
+}
+
+static enum err_code start(struct receiver *self, struct err *e)
+{
+    (void)e;
+    struct import *m = (struct import *)self;
+    CHECK(uv_timer_init(&self->component.loop->uv, &m->timer) == 0);
+    m->timer.data = m;
+    m->begun = true;
+    return ERR_OK;
+}
+
+static void close_receiver(struct receiver *self)
+{
+    struct import *m = (struct import *)self;
+    m->closed = true;
+}
+
+static void on_known_idle(void *arg)
+{
+    maybe_stopped(arg);
+}
+
+static void stop(struct receiver *self)
+{
+    struct import *m = (struct import *)self;
+    m->stopping = true;
+    if (!m->begun) {
+        component_stopped(&self->component);
+        return;
+    }
+    known_files_on_idle(m->known, on_known_idle, m);
+    maybe_stopped(m);
+}
+
+static void destroy(struct receiver *self)
+{
+    struct import *m = (struct import *)self;
+    known_files_destroy(&m->known);
+    found_files_fini(&m->found);
+    free(m->round);
+    free(m->later);
+}
+
+const struct receiver_module import_receiver = {
+    .module =
+        {
+            .type = "import",
+            .help = "Sends the files it is given, once.",
+            .settings_size = sizeof(struct import_settings),
+            .instance_size = sizeof(struct import),
+            .fields = import_fields,
+        },
+    .transport = "file",
+    .create = create,
+    .start = start,
+    .close = close_receiver,
+    .stop = stop,
+    .destroy = destroy,
+};

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receivers/pprof_file.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    // A compressed file grows about four times and a decoded profile takes about as much again with its
+    // values: what is taken from the budget before reading, corrected once the batch is there.
+    MEMORY_PER_FILE_BYTE = 14,
+    MEMORY_PER_FILE = 64 << 10,
+};
+
+const char *file_outcome_name(enum file_outcome outcome)
+{
+    static const char *const names[FILE_OUTCOME_COUNT] = {
+        [FILE_SENT] = "sent",       [FILE_PARTIAL] = "partial", [FILE_GAVE_UP] = "gave_up",
+        [FILE_REFUSED] = "refused", [FILE_INVALID] = "invalid", [FILE_UNREADABLE] = "unreadable",
+        [FILE_CHANGED] = "changed", [FILE_KNOWN] = "known",     [FILE_IN_FLIGHT] = "in_flight",
+        [FILE_BUSY] = "busy",
+    };
+    return names[outcome];
+}
+
+static size_t memory_for(const struct pprof_file *f)
+{
+    const struct budget *b = f->receiver->component.env->budget;
+    uint64_t size = f->identity.size;
+    uint64_t wanted = size > b->limit / MEMORY_PER_FILE_BYTE ? b->limit : size * MEMORY_PER_FILE_BYTE + MEMORY_PER_FILE;
+    return wanted > b->limit ? b->limit : (size_t)wanted;
+}
+
+// --- the end of it: loop thread ---
+
+static void run_outcome(struct loop_task *task)
+{
+    struct pprof_file *f = CONTAINER_OF(task, struct pprof_file, task);
+    f->on_outcome(f);
+}
+
+// From a worker: the file ends here.
+static void post_outcome(struct pprof_file *f, enum file_outcome outcome)
+{
+    f->outcome = outcome;
+    f->task.run = run_outcome;
+    loop_post(f->receiver->component.loop, &f->task);
+}
+
+static enum file_outcome outcome_of(const struct verdict *v)
+{
+    static const enum file_outcome outcomes[] = {
+        [VERDICT_OK] = FILE_SENT,
+        [VERDICT_PARTIAL] = FILE_PARTIAL,
+        [VERDICT_RETRY] = FILE_GAVE_UP,
+        [VERDICT_REFUSED] = FILE_REFUSED,
+    };
+    return outcomes[v->kind];
+}
+
+static void count_samples(struct pprof_file *f, enum verdict_kind kind)
+{
+    if (f->held)
+        return; // counted when it was held
+    enum receiver_outcome outcome = kind <= VERDICT_PARTIAL ? RECEIVER_ACCEPTED : RECEIVER_REFUSED;
+    receiver_count(f->receiver, outcome, f->samples);
+}
+
+static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
+{
+    struct pprof_file *f = arg;
+    count_samples(f, v->kind);
+    if (moment == MOMENT_HELD) {
+        f->held = true;
+        if (f->on_held != NULL)
+            f->on_held(f);
+        return;
+    }
+    f->outcome = outcome_of(v);
+    f->retry_after_nanos = v->retry_after_nanos;
+    if (f->outcome == FILE_GAVE_UP || f->outcome == FILE_REFUSED)
+        known_files_release(f->known, &f->key);
+    if (v->kind != VERDICT_OK)
+        err_set(&f->e, ERR_UNAVAILABLE, "%s", v->text);
+    f->on_outcome(f);
+}
+
+// --- reading: worker thread ---
+
+static enum err_code read_all(struct pprof_file *f, int fd, uint8_t *data, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        ssize_t n = read(fd, data + got, size - got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(&f->e, ERR_IO, "cannot read the file: %s", strerror(errno));
+        if (n == 0)
+            break;
+        got += (size_t)n;
+    }
+    struct stat st;
+    struct file_identity now = f->identity;
+    if (fstat(fd, &st) == 0)
+        now = file_identity_of(&st);
+    if (got != size || !file_identity_equal(&now, &f->identity)) {
+        f->identity = now;
+        return err_set(&f->e, ERR_UNAVAILABLE, "the file changed while it was read");
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_file(struct pprof_file *f, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return err_set(&f->e, ERR_IO, "cannot look at the file: %s", strerror(errno));
+    struct file_identity now = file_identity_of(&st);
+    if (!file_identity_equal(&now, &f->identity)) {
+        f->identity = now;
+        return err_set(&f->e, ERR_UNAVAILABLE, "the file changed since it was found");
+    }
+    if (f->options->max_file_bytes != 0 && now.size > f->options->max_file_bytes)
+        return err_set(&f->e, ERR_LIMIT, "the file has %" PRIu64 " bytes, max_file_size allows %" PRIu64, now.size,
+                       f->options->max_file_bytes);
+    size_t budget = f->receiver->component.env->budget->limit;
+    if (now.size > budget)
+        return err_set(&f->e, ERR_LIMIT, "the file has %" PRIu64 " bytes, service.memory_limit allows %zu", now.size,
+                       budget);
+    return ERR_OK;
+}
+
+// The whole content, malloc'ed.
+static enum err_code read_file(struct pprof_file *f, struct bytes *content_out)
+{
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return err_set(&f->e, ERR_IO, "cannot open the file: %s", strerror(errno));
+    uint8_t *data = NULL;
+    enum err_code rc = check_file(f, fd);
+    if (rc == ERR_OK && (data = mem_try_alloc((size_t)f->identity.size)) == NULL)
+        rc = err_set(&f->e, ERR_MEMORY, "out of memory for a file of %" PRIu64 " bytes", f->identity.size);
+    if (rc == ERR_OK)
+        rc = read_all(f, fd, data, (size_t)f->identity.size);
+    close(fd);
+    if (rc != ERR_OK) {
+        free(data);
+        return rc;
+    }
+    *content_out = (struct bytes){data, (size_t)f->identity.size};
+    return ERR_OK;
+}
+
+// Attributes are part of what makes content known: the same file under two services is two profiles.
+static uint64_t hash_attributes(const struct receiver *r)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    for (uint32_t i = 0; i < r->resource_attribute_count; i++) {
+        buf_add(&text, r->resource_attributes[i].key.data, r->resource_attributes[i].key.len);
+        buf_add_byte(&text, 0);
+        value_print(&text, &r->resource_attributes[i].value);
+        buf_add_byte(&text, 0);
+    }
+    uint64_t hash = hash_content(text.data, text.len).low;
+    buf_fini(&text);
+    return hash;
+}
+
+static void make_key(struct pprof_file *f, struct bytes content)
+{
+    struct hash128 h = hash_content(content.data, content.len);
+    uint64_t attributes = hash_attributes(f->receiver);
+    memcpy(f->key.bytes, &h.high, 8);
+    memcpy(f->key.bytes + 8, &h.low, 8);
+    memcpy(f->key.bytes + 16, &attributes, 8);
+}
+
+static enum err_code decode(struct pprof_file *f, struct bytes content, struct batch **out)
+{
+    const struct receiver *r = f->receiver;
+    const struct component_env *env = r->component.env;
+    struct pprof_limits limits = f->options->limits;
+    if (limits.max_batch_bytes == 0 || limits.max_batch_bytes > env->budget->limit)
+        limits.max_batch_bytes = env->budget->limit;
+    if (limits.max_inflated_bytes == 0 || limits.max_inflated_bytes > env->budget->limit)
+        limits.max_inflated_bytes = env->budget->limit;
+    int64_t now = clock_wall_nanos(env->clock);
+    struct pprof_decode_options options = {
+        .limits = &limits,
+        .resource_attributes = r->resource_attributes,
+        .resource_attribute_count = r->resource_attribute_count,
+        .keep_original_payload = f->options->original_payload,
+        .fallback_time_nanos = f->options->timestamp == TIMESTAMP_NOW ? now : f->identity.mtime_nanos,
+        .force_fallback_time = f->options->timestamp != TIMESTAMP_PROFILE,
+        .now_nanos = now,
+    };
+    return pprof_decode(content, &options, out, &f->report, &f->e);
+}
+
+static void note_batch(struct pprof_file *f, const struct batch *b)
+{
+    f->file_bytes = f->identity.size;
+    f->profiles = b->profile_count;
+    f->samples = b->sample_count;
+    if (b->profile_count != 0)
+        f->profile_time_nanos = (int64_t)b->resources[0]->scopes[0]->profiles[0].time_nanos;
+}
+
+static void deliver(struct pprof_file *f, struct batch *batch, size_t charged)
+{
+    const struct component_env *env = f->receiver->component.env;
+    size_t needed = batch_memory_bytes(batch);
+    if (!budget_try_change(env->budget, charged, needed)) {
+        batch_unref(&batch);
+        budget_give(env->budget, charged);
+        known_files_release(f->known, &f->key);
+        err_set(&f->e, ERR_UNAVAILABLE, "decoded it takes %zu bytes, service.memory_limit of %zu has no room now",
+                needed, env->budget->limit);
+        post_outcome(f, FILE_BUSY);
+        return;
+    }
+    const struct waiter waiter = {
+        .loop = f->receiver->component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = f};
+    consumer_take(f->receiver->next, delivery_create(batch, &waiter, env->budget, needed));
+}
+
+static void end_early(struct pprof_file *f, size_t charged, enum file_outcome outcome)
+{
+    budget_give(f->receiver->component.env->budget, charged);
+    post_outcome(f, outcome);
+}
+
+static enum file_outcome claim(struct pprof_file *f)
+{
+    static const enum file_outcome outcomes[] = {
+        [KNOWN_CLAIMED] = FILE_SENT, [KNOWN_SENT] = FILE_KNOWN, [KNOWN_IN_FLIGHT] = FILE_IN_FLIGHT};
+    return outcomes[known_files_claim(f->known, &f->key)];
+}
+
+static void decode_and_deliver(struct pprof_file *f, struct bytes content, size_t charged)
+{
+    struct batch *batch = NULL;
+    enum err_code rc = decode(f, content, &batch);
+    free((void *)(uintptr_t)content.data);
+    if (rc != ERR_OK) {
+        receiver_count(f->receiver, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
+        known_files_release(f->known, &f->key);
+        end_early(f, charged, rc == ERR_MEMORY ? FILE_BUSY : FILE_INVALID);
+        return;
+    }
+    note_batch(f, batch);
+    if (f->options->dry_run) {
+        batch_unref(&batch);
+        end_early(f, charged, FILE_SENT);
+        return;
+    }
+    deliver(f, batch, charged);
+}
+
+static void run_file(struct job *job)
+{
+    struct pprof_file *f = CONTAINER_OF(job, struct pprof_file, job);
+    size_t charged = job->node.bytes;
+    struct bytes content = {NULL, 0};
+    enum err_code rc = read_file(f, &content);
+    if (rc != ERR_OK) {
+        end_early(f, charged,
+                  rc == ERR_UNAVAILABLE ? FILE_CHANGED
+                  : rc == ERR_MEMORY    ? FILE_BUSY
+                  : rc == ERR_LIMIT     ? FILE_INVALID
+                                        : FILE_UNREADABLE);
+        return;
+    }
+    make_key(f, content);
+    enum file_outcome known = claim(f);
+    if (known != FILE_SENT) {
+        free((void *)(uintptr_t)content.data);
+        end_early(f, charged, known);
+        return;
+    }
+    decode_and_deliver(f, content, charged);
+}
+
+bool pprof_file_submit(struct pprof_file *f)
+{
+    const struct component_env *env = f->receiver->component.env;
+    size_t needed = memory_for(f);
+    if (!budget_try_take(env->budget, needed))
+        return false;
+    f->job.run = run_file;
+    f->job.node.bytes = needed;
+    f->held = false;
+    f->e = (struct err){0};
+    f->report = (struct pprof_report){0};
+    if (workers_try_submit(env->workers, &f->job))
+        return true;
+    budget_give(env->budget, needed);
+    return false;
+}

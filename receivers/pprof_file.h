@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pprof file on its way: read, known or not, decoded, delivered, answered. Used by the receiver that
+// watches folders and by `profrelay import`.
+#ifndef RECEIVERS_PPROF_FILE_H
+#define RECEIVERS_PPROF_FILE_H
+
+#include "codec/pprof.h"
+#include "receivers/known_files.h"
+#include "receivers/receiver.h"
+
+enum file_outcome {
+    FILE_SENT,    // every peer took it
+    FILE_PARTIAL, // taken, some profiles rejected for good
+    FILE_GAVE_UP, // not delivered; may be offered again
+    FILE_REFUSED, // a peer will never take it as it is
+    FILE_INVALID, // not a profile, or over a limit
+    FILE_UNREADABLE,
+    FILE_CHANGED,   // grew while it was read: come back
+    FILE_KNOWN,     // the same content was sent before
+    FILE_IN_FLIGHT, // the same content is on its way
+    FILE_BUSY,      // no memory in the budget now: come back
+    FILE_OUTCOME_COUNT,
+};
+
+enum file_timestamp { TIMESTAMP_PROFILE, TIMESTAMP_FILE, TIMESTAMP_NOW };
+
+struct pprof_file_options {
+    struct pprof_limits limits;
+    uint64_t max_file_bytes;
+    int timestamp; // enum file_timestamp
+    bool original_payload;
+    bool dry_run; // decode only: the outcome is FILE_SENT
+};
+
+struct pprof_file {
+    // Given by the owner, before submit; all must live until on_outcome.
+    struct receiver *receiver;
+    const struct pprof_file_options *options;
+    struct known_files *known;
+    const char *path;
+    struct file_identity identity;            // as seen last; told anew on FILE_CHANGED
+    void (*on_held)(struct pprof_file *f);    // loop thread, at most once, before on_outcome; may be NULL
+    void (*on_outcome)(struct pprof_file *f); // loop thread, exactly once; f is the owner's again
+    void *owner;
+    // Told with the outcome.
+    enum file_outcome outcome;
+    struct err e; // why, for everything but SENT and KNOWN
+    struct known_key key;
+    struct pprof_report report;
+    uint64_t file_bytes, profiles, samples;
+    int64_t profile_time_nanos; // of the first profile, as sent
+    int64_t retry_after_nanos;  // GAVE_UP: what the peer asked for
+    // Own.
+    struct job job;
+    struct loop_task task;
+    bool held;
+    uint64_t attributes_hash;
+};
+
+// False = no room among the workers' jobs or in the memory budget: try later. Loop thread.
+bool pprof_file_submit(struct pprof_file *f) MUST_USE;
+
+// "sent", "invalid", ...: for metrics and summaries.
+const char *file_outcome_name(enum file_outcome outcome);
+
+#endif

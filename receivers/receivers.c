@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receivers/receivers.h"
+
+static const struct module *const receivers[] = {
+    &pprof_receiver.module,
+};
+
+const struct module_table receivers_table = {receivers, COUNT_OF(receivers)};
