@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program itself, from outside: import end to end, time to ready, idle memory.
+#include "bench/bench.h"
+
+#include "codec/otlp.h"
+#include "codec/pprof.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RUNS = 9, STARTS = 21 };
+
+static double rusage_seconds(const struct rusage *u)
+{
+    return (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6 + (double)u->ru_stime.tv_sec +
+           (double)u->ru_stime.tv_usec / 1e6;
+}
+
+static double import_seconds(const char *path, const char *input_path, const char *to, long *rss_kib_out)
+{
+    struct rusage usage;
+    int status;
+    fflush(stdout);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDOUT_FILENO);
+        execl(path, path, "import", input_path, "--to", to, "--timestamp", "now", "--quiet", (char *)NULL);
+        _exit(127);
+    }
+    CHECK(wait4(pid, &status, 0, &usage) == pid);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        fprintf(stderr, "bench: import of %s failed\n", input_path);
+        exit(1);
+    }
+    *rss_kib_out = usage.ru_maxrss;
+    return rusage_seconds(&usage);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+static void encode_file(struct bytes file, struct buf *out)
+{
+    struct pprof_decode_options options = {0};
+    struct pprof_report report = {0};
+    struct batch *batch = NULL;
+    struct err e = {0};
+    CHECK(pprof_decode(file, &options, &batch, &report, &e) == ERR_OK);
+    CHECK(otlp_encode(batch, out, &e) == ERR_OK);
+    batch_unref(&batch);
+}
+
+static void row(const char *input, const char *metric, double value, double limit)
+{
+    const struct row r = {"program", input, metric, value, limit, false};
+    report_row(&r);
+}
+
+void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file)
+{
+    struct buf encoded;
+    struct sink *sink = sink_create();
+    char to[64];
+    double seconds[RUNS];
+    long rss = 0;
+    snprintf(to, sizeof to, "http://127.0.0.1:%d", sink_port(sink));
+    buf_init(&encoded, SIZE_MAX / 2);
+    encode_file(file, &encoded);
+    for (size_t i = 0; i < RUNS; i++)
+        seconds[i] = import_seconds(path, input_path, to, &rss);
+    double floor = floor_seconds(file, buf_bytes(&encoded));
+    qsort(seconds, RUNS, sizeof *seconds, by_value);
+    row(input_name, "floor, CPU ms", floor * 1e3, 0);
+    row(input_name, "import, CPU ms, best", seconds[0] * 1e3, 0);
+    row(input_name, "import, CPU ms, median", seconds[RUNS / 2] * 1e3, 0);
+    row(input_name, "import, best / floor", seconds[0] / floor, file.len > 500000 ? 1.6 : 0);
+    row(input_name, "import, peak RSS MB", (double)rss / 1024, 0);
+    buf_fini(&encoded);
+    sink_destroy(&sink);
+}
+
+struct started {
+    double ms;
+    double rss_mib;
+};
+
+static double process_rss_mib(pid_t pid)
+{
+    char path[64], line[256];
+    unsigned long kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "VmRSS: %lu kB", &kib) == 1)
+            break;
+    fclose(f);
+    return (double)kib / 1024;
+}
+
+// Reads stderr until the line that says everything runs.
+static bool wait_ready(int fd)
+{
+    char text[16384];
+    size_t len = 0;
+    ssize_t n;
+    while (len < sizeof text - 1 && (n = read(fd, text + len, sizeof text - 1 - len)) > 0) {
+        len += (size_t)n;
+        text[len] = '\0';
+        if (strstr(text, "Everything is ready") != NULL)
+            return true;
+    }
+    fprintf(stderr, "bench: the program did not start: %s\n", len != 0 ? text : "no output");
+    return false;
+}
+
+static struct started start_once(const char *path, const char *config)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    double begin = wall_seconds();
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        execl(path, path, "--config", config, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    if (!wait_ready(ends[0]))
+        exit(1);
+    struct started s = {.ms = (wall_seconds() - begin) * 1e3};
+    s.rss_mib = process_rss_mib(pid);
+    kill(pid, SIGTERM);
+    char rest[4096];
+    while (read(ends[0], rest, sizeof rest) > 0)
+        ;
+    close(ends[0]);
+    waitpid(pid, NULL, 0);
+    return s;
+}
+
+static void start_group(const char *path, const char *name, const char *config, double ms_limit, double rss_limit)
+{
+    double ms[STARTS], rss[STARTS];
+    for (size_t i = 0; i < STARTS; i++) {
+        struct started s = start_once(path, config);
+        ms[i] = s.ms;
+        rss[i] = s.rss_mib;
+    }
+    row(name, "start to ready, ms, median", median(ms, STARTS), ms_limit);
+    row(name, "idle RSS, MiB, median", median(rss, STARTS), rss_limit);
+}
+
+#define CONFIG(endpoint, tls)                                                                                          \
+    "yaml:{receivers: {pprof: {file: {include: /nonexistent/*.pb.gz}}}, exporters: {otlp_http: {endpoint: '" endpoint  \
+    "'" tls "}}, service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {port: 0}}}}]}}, "           \
+    "pipelines: {profiles: {receivers: [pprof], exporters: [otlp_http]}}}}"
+
+void bench_start(const char *path)
+{
+    start_group(path, "without TLS", CONFIG("http://127.0.0.1:4318", ""), 4, 6);
+    start_group(path, "with TLS",
+                CONFIG("https://127.0.0.1:4318", ", tls: {ca_file: /etc/ssl/certs/ca-certificates.crt}"), 8, 9);
+}

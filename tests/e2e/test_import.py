@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profrelay import: files to a peer, once."""
+import importlib.util
+import re
+import time
+from collections import Counter
+
+from support import ROOT, Skip, corpus, otlp, pprof_make
+from support.process import run
+from support.sink import Sink, partial, status
+
+PATH = "/v1development/profiles"
+
+
+def one_file(folder, **options):
+    path = folder / "a.pb.gz"
+    path.write_bytes(pprof_make.make(seed=5, comments=("a",), **options))
+    return path
+
+
+def run_import(*args, code=0, **more):
+    done = run("import", *args, **more)
+    assert done.returncode == code, f"exit code {done.returncode}, not {code}:\n{done.stdout}{done.stderr}"
+    return done
+
+
+def only_group(sink):
+    groups = otlp.decode_all(sink.accepted())
+    assert len(groups) == 1, f"{len(groups)} groups"
+    return groups[0]
+
+
+def test_one_file_arrives_as_it_is(folder):
+    path = one_file(folder)
+    with Sink() as sink:
+        done = run_import(path, "--to", sink.endpoint, "--service", "shop", "--attribute", "host.name=h1",
+                          "--header", "X-Scope-OrgID=t1")
+        request = sink.requests[0]
+        assert (request.method, request.path) == ("POST", PATH)
+        assert request.headers["content-type"] == "application/x-protobuf"
+        assert request.headers["x-scope-orgid"] == "t1"
+        group = only_group(sink)
+    assert group.resource["service.name"] == "shop" and group.resource["host.name"] == "h1"
+    otlp.assert_same(path.read_bytes(), group, path.name)
+    assert re.search(r"\b1 file", done.stdout + done.stderr), "the summary does not count the file"
+
+
+def test_everything_a_pprof_says(folder):
+    path = one_file(folder, default_type="cpu", drop_frames="^d$", keep_frames="^k$", doc_url="https://example.com/d",
+                    odd_labels=True)
+    with Sink() as sink:
+        run_import(path, "--to", sink.endpoint, "--service", "s")
+        group = only_group(sink)
+    otlp.assert_same(path.read_bytes(), group, path.name)
+    assert group.scope_attributes["pprof.scope.default_sample_type"] == "cpu"
+    attributes = group.profiles[0]["attributes"]
+    assert attributes["pprof.profile.drop_frames"][0] == "^d$"
+    assert attributes["pprof.profile.keep_frames"][0] == "^k$"
+    assert attributes["pprof.profile.doc_url"][0] == "https://example.com/d"
+    for profile in group.profiles:
+        assert (profile["time"], profile["duration"]) == (pprof_make.TIME, 10_000_000_000)
+        assert (profile["period_type"], profile["period"]) == (("cpu", "nanoseconds"), 10_000_000)
+        links = {s["link"] for s in profile["samples"]}
+        assert (bytes(15) + b"\x01", bytes(7) + b"\x01") in links and len(links) == 20
+
+
+def test_folder_with_folders_and_what_is_no_profile(folder):
+    pprof_make.write_numbered(folder / "in", 3)
+    pprof_make.write_numbered(folder / "in" / "deeper", 1, samples=7)
+    (folder / "in" / "index.pb.gz").write_bytes(b"<html><body>not found</body></html>")
+    with Sink() as sink:
+        done = run_import(folder / "in", "--to", sink.endpoint, "--service", "s", code=1)
+        assert otlp.arrivals(sink.accepted()).total() == 4
+    assert "index.pb.gz" in done.stdout + done.stderr
+    assert "HTML" in done.stdout + done.stderr
+
+
+def test_retries_what_may_pass(folder):
+    path = one_file(folder)
+    with Sink() as sink:
+        sink.behave(script=[status(503), status(429)])
+        run_import(path, "--to", sink.endpoint, "--service", "s", "--retry-for", "30s")
+        assert sink.count() == 3
+        assert otlp.arrivals(sink.accepted()) == {("s", "a"): 1}
+
+
+def test_exit_code_1_if_something_did_not_arrive(folder):
+    path = one_file(folder)
+    with Sink() as sink:
+        sink.behave(default=status(400, "no such tenant"))
+        done = run_import(path, "--to", sink.endpoint, "--service", "s", code=1)
+        assert sink.count() == 1, "400 was repeated"
+        assert "no such tenant" in done.stdout + done.stderr
+        sink.behave(default=status(503))
+        run_import(path, "--to", sink.endpoint, "--service", "s", "--retry-for", "300ms", code=1)
+        sink.behave(default=partial(2))
+        run_import(path, "--to", sink.endpoint, "--service", "s", code=1)
+        sink.refuse()
+        run_import(path, "--to", sink.endpoint, "--service", "s", "--retry-for", "300ms", code=1)
+        run_import(folder / "absent.pb.gz", "--to", sink.endpoint, "--service", "s", code=1)
+
+
+def test_exit_code_2_for_wrong_usage(folder):
+    path = one_file(folder)
+    run_import(code=2)
+    run_import(path, code=2)
+    run_import(path, "--to", "http://127.0.0.1:9", "--no-such-option", code=2)
+    run_import(path, "--to", "http://127.0.0.1:9", "--timestamp", "yesterday", code=2)
+    run_import(path, "--to", "http://127.0.0.1:9", "--attribute", "without-a-value", code=2)
+    run_import(path, "--to", "http://127.0.0.1:9", "--retry-for", "soon", code=2)
+
+
+def test_dry_run_sends_nothing(folder):
+    with Sink() as sink:
+        run_import(one_file(folder), "--to", sink.endpoint, "--service", "s", "--dry-run")
+        assert sink.count() == 0
+    broken = folder / "broken.pb.gz"
+    broken.write_bytes(b"\x0a\xff")
+    run_import(broken, "--to", "http://127.0.0.1:9", "--dry-run", code=1)
+
+
+def test_environment_gives_the_defaults(folder):
+    path = one_file(folder)
+    with Sink() as sink:
+        run_import(path, env={"OTEL_EXPORTER_OTLP_ENDPOINT": sink.endpoint, "OTEL_SERVICE_NAME": "from-env",
+                              "OTEL_EXPORTER_OTLP_HEADERS": "X-Token=t%20k,x-b=2"})
+        request = sink.requests[0]
+        assert (request.path, request.headers["x-token"], request.headers["x-b"]) == (PATH, "t k", "2")
+        assert only_group(sink).service == "from-env"
+        run_import(path, env={"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
+                              "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT": sink.endpoint + "/own/path",
+                              "OTEL_EXPORTER_OTLP_HEADERS": "x-b=2", "OTEL_EXPORTER_OTLP_PROFILES_HEADERS": "x-b=3"})
+        assert (sink.requests[1].path, sink.requests[1].headers["x-b"]) == ("/own/path", "3")
+        run_import(path, "--to", sink.endpoint, "--service", "said", env={"OTEL_SERVICE_NAME": "from-env"})
+        assert otlp.decode(sink.requests[2].body)[0].service == "said"
+
+
+def test_secrets_stay_off_the_command_line_and_out_of_the_output(folder):
+    secret = folder / "headers"
+    secret.write_text("Authorization: Bearer s3cr3t-token\n")
+    with Sink() as sink:
+        sink.behave(default=status(401, "who are you"))
+        done = run_import(one_file(folder), "--to", sink.endpoint, "--service", "s", "--header-file", secret, code=1)
+        assert sink.requests[0].headers["authorization"] == "Bearer s3cr3t-token"
+    assert "s3cr3t" not in done.stdout + done.stderr
+
+
+def test_timestamps(folder):
+    path = one_file(folder)
+
+    def arrived_time(choice):
+        with Sink() as sink:
+            done = run_import(path, "--to", sink.endpoint, "--service", "s", "--timestamp", choice)
+            return only_group(sink).profiles[0]["time"], done.stdout + done.stderr
+
+    when, text = arrived_time("profile")
+    assert when == pprof_make.TIME
+    assert text.count("Pyroscope") == 1, "no hint that Pyroscope refuses old profiles"
+    when, _ = arrived_time("file")
+    assert abs(when - path.stat().st_mtime_ns) < 2_000_000_000
+    before = time.time_ns()
+    when, text = arrived_time("now")
+    assert before - 2_000_000_000 <= when <= time.time_ns() + 2_000_000_000
+    assert "Pyroscope" not in text
+
+
+def test_to_a_folder(folder):
+    out = folder / "out"
+    run_import(one_file(folder), "--to", out, "--service", "s")
+    written = [p for p in out.rglob("*") if p.is_file()]
+    assert written and all(p.stat().st_size > 0 for p in written), f"{written}"
+    assert not [p for p in written if p.suffix in (".part", ".tmp")]
+
+
+# Not UTF-8: Google's runtime refuses to read the file itself.
+UNREADABLE = {"invalid_utf8.pb.gz"}
+
+
+def corpus_files():
+    return [p for p in sorted(corpus("pprof").iterdir()) if p.suffix != ".json"]
+
+
+def test_corpus_arrives_as_it_is(_):
+    for path in corpus_files():
+        with Sink() as sink:
+            run_import(path, "--to", sink.endpoint, "--service", path.name, "--timestamp", "profile")
+            group = only_group(sink)
+        assert group.service == path.name
+        if path.name not in UNREADABLE:
+            otlp.assert_same(path.read_bytes(), group, path.name)
+
+
+def other_decoder():
+    path = ROOT.parent / "shared" / "tools" / "otlpprof.py"
+    if not path.is_file():
+        raise Skip(f"{path} is not there")
+    spec = importlib.util.spec_from_file_location("otlpprof", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def stacks(profile):
+    """Counter of (frames, values) of a profile as otlpprof.py decodes it."""
+    return Counter((tuple((address, lines) for _, address, lines, _ in s["stack"]), s["values"])
+                   for s in profile["samples"])
+
+
+def test_corpus_under_another_decoder(_):
+    judge = other_decoder()
+    for path in corpus_files():
+        with Sink() as sink:
+            run_import(path, "--to", sink.endpoint, "--service", "s", "--timestamp", "profile")
+            profiles = judge.decode(sink.accepted()[0])[1]
+        assert "!BAD_INDEX" not in repr(profiles), path.name
+        if path.name == "dotnet-pprof-3.pb.gz":
+            continue  # its function ids are all 0: we repair them, the other converter does not
+        parsed, raw = judge.read_pprof(path.read_bytes())
+        want = {p["sample_type"]: stacks(p) for p in judge.decode(judge.convert(parsed, raw))[1]}
+        assert {p["sample_type"]: stacks(p) for p in profiles} == want, path.name

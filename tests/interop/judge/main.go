@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// judge is the outside judge of the interop tests: it sees profiles only through google/pprof's library and
+// the Collector's pdata, never through code of ours.
+//
+// Exit codes: 0 equal or sound, 1 not, 2 wrong usage, 3 the judging library refuses the input.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+)
+
+const usage = `usage:
+  judge pprof FILE                    canonical JSON: resolved, free of ids, samples sorted
+  judge pprof-equal A B               0 if equal, else 1 and the first differences
+  judge otlp FILE                     resolved JSON of an export request
+  judge otlp-reencode IN OUT          decode with pdata, encode with pdata
+  judge otlp-check [-strict] FILE...  one line per file; -strict makes duplicates and orphans problems
+  judge otlp-equal A B                as pprof-equal, for export requests
+  judge serve --port-file F --out DIR OTLP/HTTP server on a free loopback port; POST /control?status=503&
+                                      retry_after=1&delay_ms=10&times=3&partial=2&cut=1 sets what comes next
+`
+
+// refusal is the judging library's own verdict on its input.
+type refusal struct{ err error }
+
+func (r refusal) Error() string { return r.err.Error() }
+
+// errDiffers is returned when what had to be said about it has been printed.
+var errDiffers = errors.New("")
+
+type command struct {
+	name string
+	min  int
+	max  int
+	run  func(args []string) error
+}
+
+var commands = []command{
+	{"pprof", 1, 1, printPprof},
+	{"pprof-equal", 2, 2, comparePprof},
+	{"otlp", 1, 1, printOtlp},
+	{"otlp-reencode", 2, 2, reencodeOtlp},
+	{"otlp-check", 1, 1 << 20, checkOtlp},
+	{"otlp-equal", 2, 2, compareOtlp},
+	{"serve", 4, 4, serve},
+}
+
+// guarded turns a panic of a library into a refusal: pdata's At(i) panics on a bad index.
+func guarded(run func([]string) error, args []string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if os.Getenv("JUDGE_TRACE") != "" {
+				debug.PrintStack()
+			}
+			err = refusal{fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	return run(args)
+}
+
+func exitCode(err error) int {
+	var r refusal
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errDiffers):
+		return 1
+	case errors.As(err, &r):
+		fmt.Fprintln(os.Stderr, "judge: refused:", err)
+		return 3
+	}
+	fmt.Fprintln(os.Stderr, "judge:", err)
+	return 1
+}
+
+func main() {
+	args := os.Args[1:]
+	for _, c := range commands {
+		if len(args) > 0 && args[0] == c.name && len(args)-1 >= c.min && len(args)-1 <= c.max {
+			os.Exit(exitCode(guarded(c.run, args[1:])))
+		}
+	}
+	fmt.Fprint(os.Stderr, usage)
+	os.Exit(2)
+}
