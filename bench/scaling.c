@@ -5,10 +5,12 @@
 #include "codec/otlp.h"
 #include "codec/pprof.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,27 +45,55 @@ static void run_convert(void *arg)
     convert(*(struct bytes *)arg);
 }
 
+// The input lies in a file of memory, so that making it leaves nothing behind in the process that is measured.
+static int make_input(const struct shape *shape, size_t *size_out)
+{
+    struct buf file;
+    int fd = memfd_create("profrelay-bench", MFD_CLOEXEC);
+    CHECK(fd >= 0);
+    buf_init(&file, SIZE_MAX / 2);
+    generate_pprof(shape, &file);
+    for (size_t written = 0; written < file.len;) {
+        ssize_t n = write(fd, file.data + written, file.len - written);
+        CHECK(n > 0);
+        written += (size_t)n;
+    }
+    *size_out = file.len;
+    buf_fini(&file);
+    return fd;
+}
+
+static struct result measure_here(int fd, size_t size)
+{
+    struct result r;
+    uint8_t *data = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    CHECK(data != MAP_FAILED);
+    struct bytes file = {data, size};
+    size_t before = memory_now_bytes();
+    memory_peak_reset();
+    convert(file);
+    r.bytes = (double)(memory_peak_bytes() - before);
+    r.seconds = best_cpu_seconds(RUNS, run_convert, &file);
+    return r;
+}
+
 // In a process of its own, so that one run's memory does not count for the next.
 static struct result measure(const struct shape *shape)
 {
     int ends[2];
+    size_t size;
     struct result r = {0};
     CHECK(pipe(ends) == 0);
+    int fd = make_input(shape, &size);
+    malloc_trim(0);
     fflush(stdout);
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        struct buf file;
-        buf_init(&file, SIZE_MAX / 2);
-        generate_pprof(shape, &file);
-        struct bytes data = buf_bytes(&file);
-        size_t before = memory_now_bytes();
-        memory_peak_reset();
-        convert(data);
-        r.bytes = (double)(memory_peak_bytes() - before);
-        r.seconds = best_cpu_seconds(RUNS, run_convert, &data);
+        r = measure_here(fd, size);
         _exit(write(ends[1], &r, sizeof r) == (ssize_t)sizeof r ? 0 : 1);
     }
+    close(fd);
     close(ends[1]);
     if (read(ends[0], &r, sizeof r) != (ssize_t)sizeof r) {
         fprintf(stderr, "bench: a scaling run failed\n");

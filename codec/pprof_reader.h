@@ -10,6 +10,7 @@
 #include "codec/wire.h"
 
 #define PPROF_NONE UINT32_MAX
+#define PPROF_TWO_BYTE_IDS (1 << 14) // varints of at most two bytes are below this
 
 // Where the items of one repeated message lie; other fields may lie between them.
 struct pprof_section {

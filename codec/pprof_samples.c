@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "codec/pprof_reader.h"
 
+#include <endian.h>
+
 void pprof_samples_fini(struct pprof_reader *p)
 {
     if (p->samples.builder != NULL)
@@ -73,6 +75,50 @@ static bool grow_values(struct pprof_reader *p, size_t extra)
     return true;
 }
 
+static inline uint64_t load_le64(const uint8_t *at)
+{
+    uint64_t v;
+    memcpy(&v, at, sizeof v);
+    return le64toh(v);
+}
+
+// Large files have mostly ids of two bytes: while the next four are such, they are decoded at once. The
+// table must have an entry for every such id. Stops before the first id that is another or not there.
+static const uint8_t *add_quads(const uint32_t *direct, const uint8_t *at, const uint8_t *end, uint32_t **to)
+{
+    uint32_t *out = *to;
+    for (; end - at >= 8; at += 8, out += 4) {
+        uint64_t w = load_le64(at);
+        if ((w & 0x8080808080808080u) != 0x0080008000800080u)
+            break;
+        uint64_t ids = (w & 0x007f007f007f007fu) | (w & 0x7f007f007f007f00u) >> 1;
+        out[0] = direct[ids & 0xffff];
+        out[1] = direct[ids >> 16 & 0xffff];
+        out[2] = direct[ids >> 32 & 0xffff];
+        out[3] = direct[ids >> 48];
+        if ((out[0] == PPROF_NONE) | (out[1] == PPROF_NONE) | (out[2] == PPROF_NONE) | (out[3] == PPROF_NONE))
+            break;
+    }
+    *to = out;
+    return at;
+}
+
+static const uint8_t *add_next(struct pprof_reader *p, const uint8_t *at, uint32_t *to)
+{
+    uint64_t id;
+    at = varint_unchecked(at, &id);
+    if (at == NULL) {
+        bad_list(p, "location ids");
+        return NULL;
+    }
+    *to = pprof_ids_find(&p->locations, id);
+    if (*to == PPROF_NONE) {
+        no_location(p, id);
+        return NULL;
+    }
+    return at;
+}
+
 // A list of n bytes has n numbers at most, so room is made once.
 static bool add_locations(struct pprof_reader *p, struct bytes list)
 {
@@ -83,18 +129,16 @@ static bool add_locations(struct pprof_reader *p, struct bytes list)
         return bad_list(p, "location ids");
     if (p->depth + list.len > p->stack_capacity && !grow_stack(p, list.len))
         return false;
-    const uint32_t *direct = p->locations.direct;
-    uint64_t direct_count = p->locations.direct_count;
+    bool quads = p->locations.direct_count >= PPROF_TWO_BYTE_IDS;
     uint32_t *to = p->stack + p->depth;
     while (at < end) {
-        uint64_t id;
-        at = varint_unchecked(at, &id);
+        if (quads)
+            at = add_quads(p->locations.direct, at, end, &to);
+        if (at == end)
+            break;
+        at = add_next(p, at, to++);
         if (at == NULL)
-            return bad_list(p, "location ids");
-        uint32_t location = id < direct_count ? direct[id] : pprof_ids_search(&p->locations, id);
-        if (location == PPROF_NONE)
-            return no_location(p, id);
-        *to++ = location;
+            return false;
     }
     p->depth = (size_t)(to - p->stack);
     return true;
@@ -156,14 +200,39 @@ static bool sample_field(struct pprof_reader *p, const struct wire_field *f)
     }
 }
 
+// The field at r in its usual form: tag of one byte, length of one byte, inside the message.
+static inline bool usual_field(const struct wire_reader *r, struct bytes *bytes_out)
+{
+    if (r->end - r->at < 2 || (r->at[0] & 0x87) != WIRE_LEN || r->at[1] > r->end - r->at - 2 || r->at[1] >= 0x80)
+        return false;
+    *bytes_out = (struct bytes){r->at + 2, r->at[1]};
+    return true;
+}
+
+static bool usual_sample_field(struct pprof_reader *p, uint8_t tag, struct bytes bytes)
+{
+    if (tag == (1 << 3 | WIRE_LEN))
+        return add_locations(p, bytes);
+    if (tag == (2 << 3 | WIRE_LEN))
+        return add_values(p, bytes);
+    return tag != (3 << 3 | WIRE_LEN) || pprof_label_add(p, bytes);
+}
+
 static bool read_fields(struct pprof_reader *p, struct bytes message)
 {
     struct wire_reader r;
     struct wire_field f;
     wire_reader_init(&r, message);
-    while (wire_next(&r, &f)) {
-        if (!sample_field(p, &f))
+    while (r.at != r.end) {
+        struct bytes bytes;
+        if (usual_field(&r, &bytes) && r.at[0] >= (1 << 3)) {
+            uint8_t tag = r.at[0];
+            r.at = bytes.data + bytes.len;
+            if (!usual_sample_field(p, tag, bytes))
+                return false;
+        } else if (wire_next(&r, &f) && !sample_field(p, &f)) {
             return false;
+        }
     }
     return r.error == NULL || pprof_damaged(p, &r);
 }

@@ -80,6 +80,8 @@ static bool duplicate(struct pprof_reader *p, const char *kind, uint64_t id, boo
 static bool index_direct(struct pprof_reader *p, struct pprof_ids *ids, const char *kind)
 {
     size_t count = (size_t)ids->max_id + 1;
+    if (ids->count >= 512 && count < PPROF_TWO_BYTE_IDS)
+        count = PPROF_TWO_BYTE_IDS;
     ids->direct = mem_try_array(count, sizeof *ids->direct);
     if (ids->direct == NULL)
         return pprof_no_memory(p);

@@ -75,12 +75,14 @@ static bool write_all(int fd, struct bytes data)
 
 // --- messages ---
 
-static bool starts_like_a_message(const uint8_t *head)
+// As far as the bytes go that are there.
+static bool starts_like_a_message(struct bytes body)
 {
     static const uint8_t gzip[] = {0x1F, 0x8B}, zstd[] = {0x28, 0xB5, 0x2F, 0xFD};
-    const uint8_t *body = head + FILE_PREFIX_BYTES;
-    return body[0] == 0x0A || body[0] == 0x12 || memcmp(body, gzip, sizeof gzip) == 0 ||
-           memcmp(body, zstd, sizeof zstd) == 0;
+    size_t gzip_len = body.len < sizeof gzip ? body.len : sizeof gzip;
+    size_t zstd_len = body.len < sizeof zstd ? body.len : sizeof zstd;
+    return body.data[0] == 0x0A || body.data[0] == 0x12 || memcmp(body.data, gzip, gzip_len) == 0 ||
+           memcmp(body.data, zstd, zstd_len) == 0;
 }
 
 // Where the last whole message ends. *foreign_out: what stands there is none of ours.
@@ -90,13 +92,13 @@ static uint64_t whole_messages(int fd, uint64_t size, bool *foreign_out)
     uint8_t head[2 * FILE_PREFIX_BYTES];
     *foreign_out = false;
     while (at < size) {
-        memset(head, 0, sizeof head);
         ssize_t n = pread(fd, head, sizeof head, (off_t)at);
         if (n <= FILE_PREFIX_BYTES)
             return at;
         uint32_t len = (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
+        struct bytes body = {head + FILE_PREFIX_BYTES, (size_t)n - FILE_PREFIX_BYTES};
         // Zeros are what a file system may leave behind after a crash.
-        *foreign_out = len == 0 ? at == 0 : !starts_like_a_message(head);
+        *foreign_out = len == 0 ? at == 0 : !starts_like_a_message(body);
         if (*foreign_out || len == 0)
             return at;
         if (len > size - at - FILE_PREFIX_BYTES)

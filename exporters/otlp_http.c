@@ -122,7 +122,7 @@ static const struct field otlp_http_fields[] = {
      .offset = SETTING(max_request_bytes),
      .default_text = "1GiB",
      .min = 1024,
-     .max = 4e9,
+     .max = 4294967296.0,
      .help = "a request larger than this before compression is not made"},
     {.name = "headers", .type = FIELD_STRING_MAP, .offset = SETTING(headers), .help = "sent with every request"},
     {.name = "proxy_url",

@@ -91,6 +91,11 @@ bool http1_headers_value(struct http1_headers *h, const char *piece, size_t len)
     return h->complete || h->count == 0 || (begin_value(h) && keep(h, piece, len));
 }
 
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
 bool http1_headers_value_end(struct http1_headers *h)
 {
     if (h->complete || h->count == 0)
@@ -98,7 +103,7 @@ bool http1_headers_value_end(struct http1_headers *h)
     if (!begin_value(h))
         return false;
     size_t value = h->places[h->count - 1].value;
-    while (h->text.len > value && strchr(" \t", h->text.data[h->text.len - 1]) != NULL)
+    while (h->text.len > value && is_blank(h->text.data[h->text.len - 1]))
         h->text.len--;
     h->in_value = false;
     return keep(h, "", 1);

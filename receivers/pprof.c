@@ -81,7 +81,7 @@ static const struct field file_fields[] = {
      .offset = WATCH(options.max_file_bytes),
      .default_text = "256MiB",
      .min = 0,
-     .max = 1e12,
+     .max = 1099511627776.0,
      .help = "larger files are refused; 0 = no limit"},
     {.name = NULL},
 };
@@ -92,7 +92,7 @@ static const struct field limit_fields[] = {
      .offset = LIMIT(max_inflated_bytes),
      .default_text = "256MiB",
      .min = 0,
-     .max = 1e12,
+     .max = 1099511627776.0,
      .help = "of a file once unpacked; 0 = no limit"},
     {.name = "max_sample_types",
      .type = FIELD_INT,

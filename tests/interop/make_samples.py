@@ -4,6 +4,7 @@
 import sys
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 from support import pprof_make  # noqa: E402

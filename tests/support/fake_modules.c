@@ -21,7 +21,7 @@ static const char *const answer_names[] = {"ok", "partial", "retry", "refused", 
 static const char *const encode_names[] = {"ok", "invalid", "memory", NULL};
 
 #define SETTING(member) offsetof(struct fake_settings, member)
-#define FAIL_ROW \
+#define FAIL_ROW                                                                                                       \
     {.name = "fail", .type = FIELD_ENUM, .offset = SETTING(fail), .default_text = "never", .names = fail_names}
 
 static const struct field receiver_fields[] = {
@@ -45,12 +45,12 @@ static const struct field exporter_fields[] = {
 };
 static const struct field extension_fields[] = {FAIL_ROW, {.name = NULL}};
 
-#define SEEN(world, statement) \
-    do { \
-        pthread_mutex_lock(&(world)->lock); \
-        statement; \
-        pthread_cond_broadcast(&(world)->changed); \
-        pthread_mutex_unlock(&(world)->lock); \
+#define SEEN(world, statement)                                                                                         \
+    do {                                                                                                               \
+        pthread_mutex_lock(&(world)->lock);                                                                            \
+        statement;                                                                                                     \
+        pthread_cond_broadcast(&(world)->changed);                                                                     \
+        pthread_mutex_unlock(&(world)->lock);                                                                          \
     } while (0)
 
 static enum err_code fail_if(const struct fake_settings *s, enum fail_at at, struct err *e)
@@ -95,11 +95,10 @@ struct fake_receiver {
     bool stopping;
 };
 
-struct fake_delivery {
+struct planned_delivery {
     struct job job;
     struct fake_receiver *receiver;
     uint32_t samples;
-    bool final;
 };
 
 static struct fake_world *receiver_world(const struct receiver *r)
@@ -122,16 +121,14 @@ static void receiver_maybe_stopped(struct fake_receiver *r)
 
 static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
 {
-    struct fake_delivery *d = arg;
+    struct planned_delivery *d = arg;
     struct fake_receiver *r = d->receiver;
     struct fake_world *w = receiver_world(&r->receiver);
     CHECK(loop_is_current(r->receiver.component.loop));
     if (moment == MOMENT_HELD) {
-        SEEN(w, (w->seen.held++, w->seen.held_late += d->final));
+        SEEN(w, w->seen.held++);
         return;
     }
-    CHECK(!d->final);
-    d->final = true;
     free(d);
     r->outstanding--;
     SEEN(w, w->seen.finals[v->kind]++);
@@ -140,7 +137,7 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
 
 static void run_delivery(struct job *job)
 {
-    struct fake_delivery *d = (struct fake_delivery *)job;
+    struct planned_delivery *d = (struct planned_delivery *)job;
     struct budget *budget = d->receiver->receiver.component.env->budget;
     struct batch *batch = fake_batch(d->samples);
     size_t charge = batch_memory_bytes(batch);
@@ -157,8 +154,8 @@ static enum err_code receiver_start(struct receiver *self, struct err *e)
     if (fail_if(r->settings, FAIL_START, e) != ERR_OK)
         return e->code;
     for (int64_t i = 0; i < r->settings->batches; i++) {
-        struct fake_delivery *d = MEM_NEW(struct fake_delivery);
-        *d = (struct fake_delivery){.job.run = run_delivery, .receiver = r, .samples = (uint32_t)i + 1};
+        struct planned_delivery *d = MEM_NEW(struct planned_delivery);
+        *d = (struct planned_delivery){.job.run = run_delivery, .receiver = r, .samples = (uint32_t)i + 1};
         r->outstanding++;
         workers_submit(self->component.env->workers, &d->job);
     }
@@ -416,8 +413,12 @@ static struct module describe(const char *type, size_t instance_size, const stru
 static void fill_modules(struct fake_world *w)
 {
     w->receiver = (struct receiver_module){describe("fake", sizeof(struct fake_receiver), receiver_fields),
-                                           "test",         receiver_create, receiver_start,
-                                           receiver_close, receiver_stop,   receiver_destroy};
+                                           "test",
+                                           receiver_create,
+                                           receiver_start,
+                                           receiver_close,
+                                           receiver_stop,
+                                           receiver_destroy};
     w->processor =
         (struct processor_module){.module = describe("fake", sizeof(struct fake_processor), processor_fields),
                                   .create = processor_create,
@@ -564,8 +565,8 @@ int64_t fake_service_counter(struct fake_service *f, const char *name, const cha
     size_t count = label == NULL ? 0 : label2 == NULL ? 1 : 2;
     // The registry keeps the descriptor of a name it does not know yet.
     struct metric_family *family = arena_alloc(&f->arena, sizeof *family);
-    *family = (struct metric_family){arena_copy_text(&f->arena, name, strlen(name)), "Asked for by a test.",
-                                     METRIC_COUNTER};
+    *family =
+        (struct metric_family){arena_copy_text(&f->arena, name, strlen(name)), "Asked for by a test.", METRIC_COUNTER};
     return metric_get(metrics_series(f->metrics, family, labels, count));
 }
 

@@ -33,7 +33,6 @@ struct fake_seen {
     unsigned closed, cancelled;           // receivers, exporters
     unsigned encoded, sends, unanswered;  // exporters
     unsigned held, finals[FAKE_VERDICTS]; // receivers, by verdict_kind
-    unsigned held_late;                   // held told after final
     unsigned processing, processing_max;  // at the same time, in serial processors
     uint64_t processed[FAKE_TAKEN_MAX];   // sample counts of the batches, in order
     unsigned processed_count;

@@ -159,7 +159,8 @@ def arrivals(bodies):
 
 # -- pprof, for comparing --
 
-LINK_LABELS = {"trace_id", "span_id", "trace id", "span id", "profile_id"}
+# What becomes of a Link, and the attribute that says which label it was (docs/formats/pprof.md).
+LINK_LABELS = {"trace_id", "span_id", "trace id", "span id", "profile_id", "pprof.link.label"}
 
 
 def inflated(data):
@@ -218,4 +219,4 @@ def assert_same(pprof, group, name):
     for kind, samples in want.items():
         missing, extra = samples - got[kind], got[kind] - samples
         assert not missing and not extra, (f"{name} {kind}: {missing.total()} samples missing, {extra.total()} too many; "
-                                           f"{list(missing)[:1]} / {list(extra)[:1]}")
+                                           f"{str(list(missing)[:1])[:300]} / {str(list(extra)[:1])[:300]}")

@@ -126,7 +126,7 @@ static void zeros_behind_the_messages_are_cut_off(void **state)
 static void another_kind_of_file_stays_as_it_is(void **state)
 {
     (void)state;
-    static const char *const contents[] = {"hello world, this is a text", "abc", "\0\0\0\0\0\0\0", "\0\0\0\x20" "ftypmp42"};
+    static const char *const contents[] = {"hello world, this is a text", "abc", "\0\0\0\0\0\0\0", "\0\0\0 ftypmp42"};
     static const size_t lengths[] = {27, 3, 7, 12};
     struct test_folder f;
     char path[256];

@@ -208,7 +208,7 @@ static void test_silent_address_is_left(void **state)
     struct fixture f;
     struct silent silent;
     answer_with("127.0.0.2", "127.0.0.1", NULL);
-    start(&f, 100); // of which the silent one gets half
+    start(&f, 400); // of which the silent one gets half
     silent_open(&silent, "127.0.0.2", raw_peer_port(f.peer));
     stop(&f);
     silent_close(&silent);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define SHORT_NANOS (50 * NANOS_PER_MS)
+#define SHORT_NANOS (100 * NANOS_PER_MS)
 #define OK_TEXT "HTTP/1.1 200 OK\r\nServer: raw\r\nContent-Length: 2\r\n\r\nok"
 
 struct fixture {
@@ -257,8 +257,8 @@ static void test_peers_that_fail(void **state)
                 {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", 0}, {RAW_CLOSE, 0, 0});
     ONE_FAILURE(HTTP_LOST, "before the response was complete", {RAW_EXPECT, "body", 0},
                 {RAW_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", 0}, {RAW_CLOSE, 0, 0});
-    ONE_FAILURE(HTTP_TIMED_OUT, "no complete response within 0.05s", {RAW_EXPECT, "body", 0});
-    ONE_FAILURE(HTTP_TIMED_OUT, "no complete response within 0.05s", {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-", 0});
+    ONE_FAILURE(HTTP_TIMED_OUT, "no complete response within 0.1s", {RAW_EXPECT, "body", 0});
+    ONE_FAILURE(HTTP_TIMED_OUT, "no complete response within 0.1s", {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-", 0});
     ONE_FAILURE(HTTP_BAD_RESPONSE, "not HTTP/1.1", {RAW_SEND, "220 smtp.example ESMTP\r\n", 0});
     ONE_FAILURE(HTTP_BAD_RESPONSE, "headers are larger than 65536", {RAW_SEND, "HTTP/1.1 200 OK\r\n", 0},
                 {RAW_SEND, "X-Filler: 0123456789012345678901234567890123456789\r\n", 100000});
@@ -374,7 +374,7 @@ static void test_timeout_while_the_body_is_stuck(void **state)
     request.timeout_nanos = SHORT_NANOS;
     http_world_call(&f.world, &request, &r);
     free(big);
-    assert_says(&r, HTTP_TIMED_OUT, "no complete response within 0.05s");
+    assert_says(&r, HTTP_TIMED_OUT, "no complete response within 0.1s");
     call_result_fini(&r);
     stop(&f);
 }
@@ -462,7 +462,7 @@ static void test_timeout_in_the_queue(void **state)
     request.timeout_nanos = SHORT_NANOS;
     http_world_send(&f.world, &request, &waits);
     http_world_wait(&f.world, &waits);
-    assert_says(&waits, HTTP_TIMED_OUT, "no connection was free within 0.05s (all 1 are in use)");
+    assert_says(&waits, HTTP_TIMED_OUT, "no connection was free within 0.1s (all 1 are in use)");
     request = post(&f, "next"); // the queue is whole after the loss of its end
     request.timeout_nanos = SHORT_NANOS;
     http_world_call(&f.world, &request, &next);

@@ -52,7 +52,7 @@ static void start_impatient(struct fixture *f)
     struct http_server_options options = {.endpoint = "127.0.0.1:0",
                                           .on_request = on_page,
                                           .arg = f,
-                                          .request_timeout_nanos = 30 * NANOS_PER_MS,
+                                          .request_timeout_nanos = 200 * NANOS_PER_MS,
                                           .idle_timeout_nanos = 40 * NANOS_PER_MS};
     *f = (struct fixture){0};
     http_world_init(&f->world, &client);

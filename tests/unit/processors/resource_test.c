@@ -91,7 +91,8 @@ static void actions_put_values(void **state)
         {"attributes: [{key: b, action: upsert, value: 1.5}]", "{\"a\":\"one\",\"n\":7,\"b\":1.5}"},
         {"attributes: [{key: b, action: upsert, from_attribute: n}]", "{\"a\":\"one\",\"n\":7,\"b\":7}"},
         {"attributes: [{key: b, action: upsert, from_attribute: x}]", "{\"a\":\"one\",\"n\":7}"},
-        {"attributes: [{key: b, action: insert, value: [1, {k: v}]}]", "{\"a\":\"one\",\"n\":7,\"b\":[1,{\"k\":\"v\"}]}"},
+        {"attributes: [{key: b, action: insert, value: [1, {k: v}]}]",
+         "{\"a\":\"one\",\"n\":7,\"b\":[1,{\"k\":\"v\"}]}"},
         {"attributes: [{key: a, action: delete}]", "{\"n\":7}"},
         {"attributes: [{key: x, action: delete}]", "{\"a\":\"one\",\"n\":7}"},
         // later actions see earlier results
