@@ -73,12 +73,13 @@ static void mark_stack(struct marker *m, uint32_t id)
 {
     if (!first_mark(m->p->stacks.new_ids, id))
         return;
+    // The hottest loop of encoding: nothing in it is loaded twice.
     struct batch_range range = m->d->stacks[id];
-    for (uint32_t i = 0; i < range.count; i++) {
-        uint32_t location = m->d->stack_locations[range.start + i];
-        if (first_mark(m->p->locations.new_ids, location))
-            mark_location(m, location);
-    }
+    uint32_t *marks = m->p->locations.new_ids;
+    const uint32_t *at = m->d->stack_locations + range.start, *end = at + range.count;
+    for (; at != end; at++)
+        if (first_mark(marks, *at))
+            mark_location(m, *at);
 }
 
 static void mark_columns(struct marker *m, const struct columns *c)
