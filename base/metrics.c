@@ -166,10 +166,12 @@ static char *write_value(char *at, struct bytes value)
     while (value.len > 0) {
         size_t n = utf8_char_len(value);
         char c = (char)value.data[0];
-        if (c == '\\' || c == '"' || c == '\n')
-            at += sprintf(at, "\\%c", c == '\n' ? 'n' : c);
-        else
+        if (c == '\\' || c == '"' || c == '\n') {
+            *at++ = '\\';
+            *at++ = c == '\n' ? 'n' : c;
+        } else {
             at += utf8_repair((struct bytes){value.data, n == 0 ? 1 : n}, (uint8_t *)at);
+        }
         value.data += n == 0 ? 1 : n;
         value.len -= n == 0 ? 1 : n;
     }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <libgen.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,9 @@ int main(int argc, char **argv)
     char path[8192];
     snprintf(path, sizeof path, "%s/profrelay", folder);
     bool all = !has(argc, argv, "--only");
+    // As the service sets it.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 32 << 20);
     report_begin(has(argc, argv, "--json"));
     if (all || has(argc, argv, "stages")) {
         bench_generated(path);

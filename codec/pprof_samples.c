@@ -200,39 +200,14 @@ static bool sample_field(struct pprof_reader *p, const struct wire_field *f)
     }
 }
 
-// The field at r in its usual form: tag of one byte, length of one byte, inside the message.
-static inline bool usual_field(const struct wire_reader *r, struct bytes *bytes_out)
-{
-    if (r->end - r->at < 2 || (r->at[0] & 0x87) != WIRE_LEN || r->at[1] > r->end - r->at - 2 || r->at[1] >= 0x80)
-        return false;
-    *bytes_out = (struct bytes){r->at + 2, r->at[1]};
-    return true;
-}
-
-static bool usual_sample_field(struct pprof_reader *p, uint8_t tag, struct bytes bytes)
-{
-    if (tag == (1 << 3 | WIRE_LEN))
-        return add_locations(p, bytes);
-    if (tag == (2 << 3 | WIRE_LEN))
-        return add_values(p, bytes);
-    return tag != (3 << 3 | WIRE_LEN) || pprof_label_add(p, bytes);
-}
-
 static bool read_fields(struct pprof_reader *p, struct bytes message)
 {
     struct wire_reader r;
     struct wire_field f;
     wire_reader_init(&r, message);
-    while (r.at != r.end) {
-        struct bytes bytes;
-        if (usual_field(&r, &bytes) && r.at[0] >= (1 << 3)) {
-            uint8_t tag = r.at[0];
-            r.at = bytes.data + bytes.len;
-            if (!usual_sample_field(p, tag, bytes))
-                return false;
-        } else if (wire_next(&r, &f) && !sample_field(p, &f)) {
+    while (wire_next(&r, &f)) {
+        if (!sample_field(p, &f))
             return false;
-        }
     }
     return r.error == NULL || pprof_damaged(p, &r);
 }

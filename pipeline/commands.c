@@ -165,7 +165,8 @@ int command_components(const struct program *p, int argc, char **argv)
     bool found = rest == 0;
     if (rest == 0) {
         printf(markdown.count != 0 ? "### `service`\n\n" : "service: Pipelines, and the program itself.\n");
-        (markdown.count != 0 ? fields_print_markdown(service_fields, stdout) : fields_print_yaml(service_fields, 2, stdout));
+        (markdown.count != 0 ? fields_print_markdown(service_fields, stdout)
+                             : fields_print_yaml(service_fields, 2, stdout));
         printf("\n");
     }
     for (int kind = 0; kind < KIND_COUNT; kind++) {

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exporters/exporters.h"
-#include "pipeline/import_summary.h"
+#include "receivers/import_summary.h"
 #include "pipeline/main.h"
 #include "pipeline/options.h"
 #include "pipeline/service.h"

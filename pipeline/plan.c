@@ -57,6 +57,8 @@ struct planner {
     struct config_errors *errors;
     struct component_plan **components[KIND_COUNT]; // growing
     size_t counts[KIND_COUNT];
+    const struct config_entry **reported[KIND_COUNT]; // complained about: once is enough
+    size_t reported_counts[KIND_COUNT];
     struct buf other_signals; // names of what other signals use, for one warning
 };
 
@@ -170,6 +172,28 @@ static void error_not_configured(struct planner *p, const char *user, enum compo
                      kind_names[kind], id, kind_sections[kind]);
 }
 
+static bool report_once(struct planner *p, enum component_kind kind, const struct config_entry *entry)
+{
+    for (size_t i = 0; i < p->reported_counts[kind]; i++)
+        if (p->reported[kind][i] == entry)
+            return false;
+    p->reported[kind][p->reported_counts[kind]++] = entry;
+    return true;
+}
+
+// Says why there is no module for it.
+static void report_no_module(struct planner *p, enum component_kind kind, const struct config_entry *entry)
+{
+    const struct missing_component *missing = find_missing(kind, entry->key);
+    if (!report_once(p, kind, entry))
+        return;
+    if (missing != NULL)
+        (missing->leave_out ? config_warning : config_error)(p->errors, entry->key_at, "%s.%s: not available: %s",
+                                                             kind_sections[kind], entry->key, missing->remedy);
+    else
+        error_unknown_type(p, kind, entry->key, entry->key_at);
+}
+
 // The plan of a component, made on first use; NULL after an error or when it is left out.
 static struct component_plan *use_component(struct planner *p, const char *user, enum component_kind kind,
                                             const char *id, struct config_position at)
@@ -183,14 +207,8 @@ static struct component_plan *use_component(struct planner *p, const char *user,
         return NULL;
     }
     const struct module *module = module_find(&p->modules->kinds[kind], id);
-    const struct missing_component *missing = module == NULL ? find_missing(kind, id) : NULL;
-    if (missing != NULL) {
-        (missing->leave_out ? config_warning : config_error)(p->errors, entry->key_at, "%s.%s: not available: %s",
-                                                             kind_sections[kind], id, missing->remedy);
-        return NULL;
-    }
     if (module == NULL) {
-        error_unknown_type(p, kind, id, entry->key_at);
+        report_no_module(p, kind, entry);
         return NULL;
     }
     struct component_plan *c = arena_alloc(&p->plan->arena, sizeof *c);
@@ -343,8 +361,9 @@ static void check_top_level(struct planner *p)
         if (!known)
             config_error(p->errors, e->key_at, "unknown section \"%s\"%s%s%s", e->key, near ? ", did you mean \"" : "",
                          near ? near : "", near ? "\"?" : "");
-        else if (strcmp(e->key, "service") != 0 && e->value->kind != CONFIG_MAP && e->value->kind != CONFIG_NULL)
-            config_error(p->errors, e->value->at, "%s: expected a map of component ids", e->key);
+        else if (e->value->kind != CONFIG_MAP && e->value->kind != CONFIG_NULL)
+            config_error(p->errors, e->value->at, "%s: expected a map%s", e->key,
+                         strcmp(e->key, "service") != 0 ? " of component ids" : "");
     }
 }
 
@@ -373,8 +392,11 @@ bool plan_make(struct plan *plan, const struct module_tables *modules, const str
     buf_init(&p.other_signals, 64 << 10);
     size_t errors_before = errors->error_count;
     check_top_level(&p);
-    for (int kind = 0; kind < KIND_COUNT; kind++)
-        p.components[kind] = arena_alloc(&plan->arena, section_count(&p, (enum component_kind)kind) * sizeof(void *));
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        size_t size = section_count(&p, (enum component_kind)kind) * sizeof(void *);
+        p.components[kind] = arena_alloc(&plan->arena, size);
+        p.reported[kind] = arena_alloc(&plan->arena, size);
+    }
     const struct config_node *service = config_get(root, "service");
     struct config_position at = service != NULL ? service->at : root->at;
     decode_service(&p, service, at);

@@ -16,7 +16,8 @@
 enum {
     POLL_MS = 5, // how often the end of a phase of the shutdown is looked for
     JOB_RING_ENTRIES = 4096,
-    MALLOC_ARENAS = 2, // glibc makes eight per core otherwise, and keeps what each once needed
+    MALLOC_KEEP_BYTES = 32 << 20, // the most that glibc allows
+    MALLOC_ARENAS = 2,            // glibc makes eight per core otherwise, and keeps what each once needed
 };
 
 enum phase { PHASE_RUN, PHASE_DRAIN, PHASE_STOP_RECEIVERS, PHASE_STOP_EXPORTERS, PHASE_STOP_EXTENSIONS, PHASE_END };
@@ -493,6 +494,10 @@ int service_run(const struct service_options *options)
     struct err e = {0};
     signal(SIGPIPE, SIG_IGN);
     mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+    // Large buffers come and go with every file: fetching their pages from the system each time costs a
+    // quarter of the work. They stay with the process until it has been quiet for a while (see trim).
+    mallopt(M_MMAP_THRESHOLD, MALLOC_KEEP_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MALLOC_KEEP_BYTES);
     arena_init(&s.arena, 0);
     init_log(&s);
     s.metrics = metrics_create();

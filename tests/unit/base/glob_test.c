@@ -10,6 +10,7 @@
 #include "base/glob.h"
 #include "base/limits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,9 +136,10 @@ static void work_is_bounded(void **state)
         memcpy(pattern + i, "**/", 4);
     for (size_t i = 0; i < 2000; i += 2)
         memcpy(path + i, "a/", 3);
-    strcat(pattern, "b");
+    memcpy(pattern + 600, "b", 2);
     assert_false(glob_match(pattern, path));
-    assert_true(glob_match(pattern, strcat(path, "b")));
+    memcpy(path + 2000, "b", 2);
+    assert_true(glob_match(pattern, path));
     memset(pattern, 'a', sizeof pattern - 1);
     for (size_t i = 0; i < LIMIT_PATH_BYTES; i += 2)
         pattern[i] = '*';
@@ -194,10 +196,12 @@ static void agrees_with_the_definition(void **state)
     size_t hits = 0;
     for (int round = 0; round < 20000; round++) {
         char pattern[32] = "", path[16] = "";
+        size_t len = 0;
         for (int i = 0; i < 6; i++) {
             random = random * 1664525u + 1013904223u;
             if ((random >> 28) > 3)
-                strcat(pattern, pieces[(random >> 16) % COUNT_OF(pieces)]);
+                len += (size_t)snprintf(pattern + len, sizeof pattern - len, "%s",
+                                        pieces[(random >> 16) % COUNT_OF(pieces)]);
             path[i] = "aab/"[(random >> 8) % 4];
         }
         path[(random >> 4) % 7] = '\0';

@@ -390,6 +390,7 @@ static void test_abandon_ends_what_is_not_in_flight(void **state)
     shared_init(&s, 1000);
     peer_prepare(&p, &s, "fake/q");
     p.settings.num_consumers = 2;
+    p.settings.queue_size = 10;
     p.retry.initial_interval_nanos = p.retry.max_interval_nanos = 3600 * NANOS_PER_SECOND;
     peer_open(&p);
     offer(&p, &backing_off, 100, 5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `profrelay import` tells a person: progress while it runs, the summary at the end.
-#ifndef PIPELINE_IMPORT_SUMMARY_H
-#define PIPELINE_IMPORT_SUMMARY_H
+#ifndef RECEIVERS_IMPORT_SUMMARY_H
+#define RECEIVERS_IMPORT_SUMMARY_H
 
 #include "receivers/import.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/import_summary.h"
+#include "receivers/import_summary.h"
 
 #include "base/text.h"
 
