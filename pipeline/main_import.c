@@ -263,7 +263,7 @@ static int run_import(struct import_run *r)
     int code = EXIT_USAGE;
     arena_init(&arena, 0);
     config_errors_init(&errors);
-    const struct config_node *root = config_parse_yaml(&arena, buf_bytes(&r->yaml), "import", &errors);
+    const struct config_node *root = config_parse_yaml(&arena, buf_bytes(&r->yaml), NULL, &errors);
     if (root != NULL) {
         if (plan_make(&plan, &modules, root, &errors))
             code = run_plan(r, &plan);

@@ -130,8 +130,8 @@ static void decode_settings(struct planner *p, struct component_plan *c)
     c->common = common->size != 0 ? arena_alloc(&p->plan->arena, common->size) : NULL;
     struct field_target targets[] = {{c->module->fields, c->settings}, {common->fields, c->common}};
     size_t count = c->common != NULL ? 2 : 1;
-    if (!fields_decode(targets, count, c->node, c->at, name, &p->plan->arena, p->errors))
-        return;
+    (void)fields_decode(targets, count, c->node, c->at, name, &p->plan->arena, p->errors);
+    // Checked also after errors: a user mends a file once.
     struct component_check check = {c->node, c->at, name, p->errors, extension_is_started, p};
     if (c->kind == KIND_EXPORTER && ((struct exporter_settings *)c->common)->queue_storage != NULL)
         check_error(&check, "sending_queue.storage", "queues on disk are not available yet; remove the key");

@@ -295,6 +295,18 @@ static void answer_now(struct fake_exporter *x, struct send *s, enum verdict_kin
     send_done(s, &v);
 }
 
+// The test has changed its mind about peers that never answer.
+static void on_never(uv_timer_t *timer)
+{
+    struct fake_exporter *x = timer->data;
+    int answer = atomic_load(&exporter_world(&x->exporter)->answer);
+    if (answer < 0 || answer >= FAKE_SLOW)
+        return;
+    uv_timer_stop(timer);
+    while (x->pending_count != 0)
+        answer_now(x, x->pending[--x->pending_count], (enum verdict_kind)answer);
+}
+
 static void on_slow(uv_timer_t *timer)
 {
     struct fake_exporter *x = timer->data;
@@ -323,12 +335,15 @@ static void exporter_send(struct exporter *self, struct send *s)
     SEEN(w, w->seen.unanswered++);
     if (answer == FAKE_SLOW)
         uv_timer_start(&x->timer, on_slow, 1, 0);
+    else
+        uv_timer_start(&x->timer, on_never, 1, 1);
 }
 
 static void exporter_cancel(struct exporter *self)
 {
     struct fake_exporter *x = (struct fake_exporter *)self;
     SEEN(exporter_world(self), exporter_world(self)->seen.cancelled++);
+    uv_timer_stop(&x->timer);
     while (x->pending_count != 0)
         answer_now(x, x->pending[--x->pending_count], VERDICT_RETRY);
 }

@@ -24,7 +24,7 @@ enum fake_answer {
     FAKE_RETRY,
     FAKE_REFUSED,
     FAKE_SLOW,  // ok, from a timer
-    FAKE_NEVER, // until it is cancelled
+    FAKE_NEVER, // until it is cancelled, or answer changes to one of the others
 };
 
 // What happened so far.

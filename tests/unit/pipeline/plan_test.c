@@ -57,10 +57,6 @@ struct message_case {
     const char *yaml, *messages;
 };
 
-#define GOOD                                                                                                           \
-    "receivers: {fake: }\nexporters: {fake: }\nservice: {pipelines: {profiles: {receivers: [fake], exporters: "        \
-    "[fake]}}}\n"
-
 static const struct message_case cases[] = {
     {"receivers: {fake: }\n"
      "exporters: {fake: }\n"
