@@ -200,7 +200,7 @@ static void print_value(struct printer *p, const struct config_node *node, int i
         print_list(p, node, indent + 2, secret);
     else if (node->kind == CONFIG_MAP || node->kind == CONFIG_LIST)
         fputs(node->kind == CONFIG_MAP ? "{}" : "[]", p->out);
-    else if (node->kind == CONFIG_NULL && !(node->original && *node->original))
+    else if (node->kind == CONFIG_NULL && (!node->original || config_scalar_is_null(node->original)))
         fputs("null", p->out);
     else if (p->redact && (secret || node->secret))
         fputs(HIDDEN, p->out);
