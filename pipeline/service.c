@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum {
+    FORCED_END_SECONDS = 5,
     POLL_MS = 5, // how often the end of a phase of the shutdown is looked for
     JOB_RING_ENTRIES = 4096,
     MALLOC_KEEP_BYTES = 32 << 20, // the most that glibc allows
@@ -398,9 +399,21 @@ static void poll_drain(struct service *s)
         give_up_sending(s);
 }
 
+// Never a hang: a file system or a module that does not come to an end does not keep the process.
+static void end_by_force_if_late(struct service *s)
+{
+    if (clock_monotonic_nanos(s->clock) < s->drain_deadline_nanos + FORCED_END_SECONDS * NANOS_PER_SECOND)
+        return;
+    log_error(&s->logger, "ending by force: something has not stopped %d s after the shutdown timeout; what was not "
+                          "answered is sent again at the next start",
+              FORCED_END_SECONDS);
+    _exit(EXIT_FAILURE);
+}
+
 static void on_poll(uv_timer_t *timer)
 {
     struct service *s = timer->data;
+    end_by_force_if_late(s);
     if (s->phase == PHASE_DRAIN)
         poll_drain(s);
     else if (s->waiting_for == 0 && s->phase < PHASE_END)
@@ -421,6 +434,7 @@ static void stop_now(struct service *s, int exit_code)
     } else if (s->phase == PHASE_DRAIN && !s->hurry) {
         log_warn(&s->logger, "asked to end a second time: not waiting for what is queued");
         s->hurry = true;
+        s->drain_deadline_nanos = clock_monotonic_nanos(s->clock);
     }
 }
 

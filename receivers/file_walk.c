@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct walk {
     const char *pattern;
@@ -37,10 +38,8 @@ static bool is_excluded(const struct walk *w, const char *path)
     return false;
 }
 
-static void add_file(struct walk *w, const char *path, const struct stat *st)
+static void add_path(struct walk *w, const char *path, struct file_identity identity)
 {
-    if (!S_ISREG(st->st_mode) || is_excluded(w, path))
-        return;
     void *items = w->out->items;
     if (w->out->count >= FILE_WALK_MAX) {
         w->out->truncated = true;
@@ -51,7 +50,13 @@ static void add_file(struct walk *w, const char *path, const struct stat *st)
         return;
     }
     w->out->items = items;
-    w->out->items[w->out->count++] = (struct found_file){mem_copy_text(path), file_identity_of(st)};
+    w->out->items[w->out->count++] = (struct found_file){mem_copy_text(path), identity};
+}
+
+static void add_file(struct walk *w, const char *path, const struct stat *st)
+{
+    if (S_ISREG(st->st_mode) && !is_excluded(w, path))
+        add_path(w, path, file_identity_of(st));
 }
 
 static void walk_folder(struct walk *w, const char *folder, unsigned depth);
@@ -111,24 +116,55 @@ static unsigned folders_in(const char *rest)
     return n;
 }
 
+static bool has_wildcard(const char *pattern)
+{
+    return pattern[strcspn(pattern, "*?[")] != '\0';
+}
+
+static void walk_wildcards(struct walk *w)
+{
+    char folder[LIMIT_PATH_BYTES];
+    fixed_folder(w->pattern, folder, sizeof folder);
+    size_t fixed = strcspn(w->pattern, "*?[");
+    // "x*/y" has its wildcard within a folder's name: that folder counts too and is in the rest already.
+    w->max_depth = folders_in(w->pattern + fixed);
+    walk_folder(w, folder, 0);
+}
+
+// A folder or a file, without wildcards.
+static void walk_path(struct walk *w, const struct stat *st)
+{
+    if (!S_ISDIR(st->st_mode)) {
+        add_file(w, w->pattern, st);
+        return;
+    }
+    w->whole_folder = true;
+    w->max_depth = FILE_WALK_DEPTH;
+    walk_folder(w, w->pattern, 0);
+}
+
 static void walk_pattern(struct walk *w)
 {
     struct stat st;
-    bool has_wildcard = w->pattern[strcspn(w->pattern, "*?[")] != '\0';
-    char folder[LIMIT_PATH_BYTES];
-    if (has_wildcard) {
-        fixed_folder(w->pattern, folder, sizeof folder);
-        size_t fixed = strcspn(w->pattern, "*?[");
-        w->max_depth = folders_in(w->pattern + fixed);
-        // "x*/y" has its wildcard within a folder's name: that folder counts too and is in the rest already.
-        walk_folder(w, folder, 0);
-    } else if (stat(w->pattern, &st) == 0 && S_ISDIR(st.st_mode)) {
-        w->whole_folder = true;
-        w->max_depth = FILE_WALK_DEPTH;
-        walk_folder(w, w->pattern, 0);
-    } else if (stat(w->pattern, &st) == 0) {
-        add_file(w, w->pattern, &st);
-    }
+    if (has_wildcard(w->pattern))
+        walk_wildcards(w);
+    else if (stat(w->pattern, &st) == 0)
+        walk_path(w, &st);
+}
+
+static void walk_named(struct walk *w)
+{
+    struct stat st;
+    size_t before = w->out->count;
+    bool exists = stat(w->pattern, &st) == 0;
+    if (exists && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && access(w->pattern, R_OK | X_OK) == 0)))
+        walk_path(w, &st);
+    else if (!exists && has_wildcard(w->pattern))
+        walk_wildcards(w);
+    else
+        add_path(w, w->pattern, exists ? file_identity_of(&st) : (struct file_identity){0});
+    if (!exists && w->out->count == before)
+        add_path(w, w->pattern, (struct file_identity){0});
 }
 
 static int by_path(const void *a, const void *b)
@@ -151,16 +187,19 @@ static void sort_unique(struct found_files *f)
     f->count = kept;
 }
 
-enum err_code files_find(const struct config_strings *include, const struct config_strings *exclude,
-                         struct found_files *out, struct err *e)
+const char *file_path_plain(const char *path)
+{
+    return strncmp(path, "./", 2) == 0 && path[2] != '\0' ? path + 2 : path;
+}
+
+static enum err_code find_all(const struct config_strings *patterns, const struct config_strings *exclude,
+                              void (*walk)(struct walk *w), struct found_files *out, struct err *e)
 {
     *out = (struct found_files){0};
-    for (size_t i = 0; i < include->count; i++) {
-        struct walk w = {.pattern = include->items[i], .exclude = exclude, .out = out};
-        // "./a" and "a" are the same file; globs are matched without the prefix.
-        if (strncmp(w.pattern, "./", 2) == 0 && w.pattern[2] != '\0')
-            w.pattern += 2;
-        walk_pattern(&w);
+    for (size_t i = 0; i < patterns->count; i++) {
+        // globs are matched without the prefix
+        struct walk w = {.pattern = file_path_plain(patterns->items[i]), .exclude = exclude, .out = out};
+        walk(&w);
         if (w.out_of_memory) {
             found_files_fini(out);
             return err_set(e, ERR_MEMORY, "out of memory for the list of files");
@@ -168,6 +207,18 @@ enum err_code files_find(const struct config_strings *include, const struct conf
     }
     sort_unique(out);
     return ERR_OK;
+}
+
+enum err_code files_find(const struct config_strings *include, const struct config_strings *exclude,
+                         struct found_files *out, struct err *e)
+{
+    return find_all(include, exclude, walk_pattern, out, e);
+}
+
+enum err_code files_find_named(const struct config_strings *paths, struct found_files *out, struct err *e)
+{
+    const struct config_strings nothing = {0};
+    return find_all(paths, &nothing, walk_named, out, e);
 }
 
 void found_files_fini(struct found_files *f)

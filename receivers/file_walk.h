@@ -31,6 +31,11 @@ enum { FILE_WALK_MAX = 1000000, FILE_WALK_DEPTH = 32 };
 // followed only when they stand in the glob itself. Blocks: worker thread. ERR_MEMORY only.
 enum err_code files_find(const struct config_strings *include, const struct config_strings *exclude,
                          struct found_files *out, struct err *e) MUST_USE;
+// The same for paths that a person named: what exists is itself, whatever characters it has; what does not, or
+// cannot be entered, is listed all the same, so that opening it tells why.
+enum err_code files_find_named(const struct config_strings *paths, struct found_files *out, struct err *e) MUST_USE;
+// "./a" and "a" are the same file: the path as found_files has it.
+const char *file_path_plain(const char *path);
 void found_files_fini(struct found_files *f);
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)

@@ -28,7 +28,7 @@ struct watched {
     struct file_identity identity;
     int64_t unchanged_since_nanos; // monotonic; when this identity was first seen
     int64_t retry_at_nanos;        // monotonic; not before this
-    int64_t gone_since_nanos;      // monotonic; 0 = it is there
+    bool gone;                     // was not there at the last look
     enum watched_state state;
     bool unheld; // counts against MAX_UNHELD
     bool has_key;
@@ -112,6 +112,20 @@ static void delete_file(struct watched *f)
     metric_add(w->deleted, 1);
 }
 
+static void set_key(struct watched *f)
+{
+    if (!f->has_key)
+        known_files_join(f->watch->known, &f->key);
+    f->has_key = true;
+}
+
+static void clear_key(struct watched *f, int64_t now)
+{
+    if (f->has_key)
+        known_files_leave(f->watch->known, &f->key, now);
+    f->has_key = false;
+}
+
 static void file_done(struct watched *f)
 {
     f->state = WATCHED_DONE;
@@ -146,7 +160,7 @@ static void on_remembered(void *arg, bool failed)
 static void remember(struct watched *f)
 {
     struct file_watch *w = f->watch;
-    f->has_key = true;
+    set_key(f);
     known_files_remember(w->known, &f->key, f->path, &f->identity, w->receiver->component.loop, on_remembered, f);
 }
 
@@ -204,7 +218,7 @@ static bool settle_outcome(struct watched *f, const struct pprof_file *p)
         remember(f);
         return false;
     case FILE_KNOWN:
-        f->has_key = true;
+        set_key(f);
         file_done(f);
         return true;
     case FILE_GAVE_UP:
@@ -329,7 +343,7 @@ static struct watched *new_watched(struct file_watch *w, struct found_file *foun
     found->path = NULL;
     // What an earlier run sent, and what must not be sent at all.
     if (known_files_unchanged(w->known, f->path, &f->identity, &f->key)) {
-        f->has_key = true;
+        set_key(f);
         file_done(f);
     } else if (!w->first_scan_done && w->settings->start_at == START_AT_END) {
         f->state = WATCHED_SKIPPED;
@@ -339,36 +353,23 @@ static struct watched *new_watched(struct file_watch *w, struct found_file *foun
 
 static void see_again(struct watched *f, const struct found_file *found, int64_t now)
 {
-    f->gone_since_nanos = 0;
+    f->gone = false;
     if (f->state == WATCHED_ON_WAY || file_identity_equal(&f->identity, &found->identity))
         return;
     f->identity = found->identity;
     f->unchanged_since_nanos = now;
     f->retry_at_nanos = 0;
-    f->has_key = false;
+    clear_key(f, now);
     f->state = WATCHED_NEW;
 }
 
-static bool key_is_shared(const struct file_watch *w, const struct watched *f)
+// True if the entry goes with its file; one on its way stays until its end.
+static bool file_is_gone(struct watched *f, int64_t now)
 {
-    for (size_t i = 0; i < w->count; i++)
-        if (w->items[i] != NULL && w->items[i] != f && w->items[i]->has_key &&
-            memcmp(&w->items[i]->key, &f->key, sizeof f->key) == 0)
-            return true;
-    return false;
-}
-
-// True if the entry of a file that is gone goes too.
-static bool forget_gone(struct file_watch *w, struct watched *f, int64_t now)
-{
+    f->gone = true;
     if (f->state == WATCHED_ON_WAY)
         return false;
-    if (f->gone_since_nanos == 0)
-        f->gone_since_nanos = now;
-    if (f->has_key && (w->settings->forget_nanos == 0 || now - f->gone_since_nanos < w->settings->forget_nanos))
-        return false;
-    if (f->has_key && !key_is_shared(w, f))
-        known_files_forget(w->known, &f->key, w->receiver->component.loop);
+    clear_key(f, now);
     return true;
 }
 
@@ -380,14 +381,11 @@ static void merge_found(struct file_watch *w, struct found_files *found, int64_t
     while (i < w->count || j < found->count) {
         int order = i == w->count ? 1 : j == found->count ? -1 : strcmp(w->items[i]->path, found->items[j].path);
         if (order < 0) {
-            struct watched *f = w->items[i];
-            if (forget_gone(w, f, now)) {
-                w->items[i] = NULL; // the forgetting of others looks through the list
+            struct watched *f = w->items[i++];
+            if (file_is_gone(f, now))
                 free_watched(f);
-            } else {
+            else
                 merged[count++] = f;
-            }
-            i++;
             continue;
         }
         if (order == 0) {
@@ -432,7 +430,7 @@ static int64_t collect_ready(struct file_watch *w, int64_t now)
     w->ready_count = w->ready_next = 0;
     for (size_t i = 0; i < w->count; i++) {
         struct watched *f = w->items[i];
-        if (f->state != WATCHED_NEW || f->gone_since_nanos != 0)
+        if (f->state != WATCHED_NEW || f->gone)
             continue;
         int64_t wait = settle_wait(w, f, now, wall);
         if (wait < f->retry_at_nanos - now)
@@ -477,6 +475,7 @@ static void run_scan_done(struct loop_task *task)
         int64_t now = now_nanos(w);
         w->blocked = false;
         merge_found(w, &s->found, now);
+        known_files_expire(w->known, now, w->settings->forget_nanos, w->receiver->component.loop);
         int64_t next = collect_ready(w, now);
         note_first_scan(w);
         uv_timer_start(&w->timer, on_timer, (uint64_t)(next / NANOS_PER_MS + 1), 0);

@@ -67,7 +67,7 @@ static void send_more(struct import *m);
 static bool is_given(const struct import *m, const char *path)
 {
     for (size_t i = 0; i < m->settings->paths.count; i++)
-        if (strcmp(m->settings->paths.items[i], path) == 0)
+        if (strcmp(file_path_plain(m->settings->paths.items[i]), path) == 0)
             return true;
     return false;
 }
@@ -76,16 +76,21 @@ static void end(struct import *m)
 {
     const struct component_env *env = m->receiver.component.env;
     m->closed = true; // a timer that still runs must not end it again
-    env->request_stop(env->service, m->observer.on_end(m->observer.arg));
+    int exit_code = m->observer.on_end(m->observer.arg);
+    env->request_stop(env->service, exit_code == 0 && m->find_error.code != ERR_OK ? 1 : exit_code);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+    struct import *m = timer->data;
+    component_stopped(&m->receiver.component);
 }
 
 static void maybe_stopped(struct import *m)
 {
     if (m->stopping && m->on_way == 0 && !m->finding && known_files_pending(m->known) == 0 &&
-        !uv_is_closing((uv_handle_t *)&m->timer)) {
-        uv_close((uv_handle_t *)&m->timer, NULL);
-        component_stopped(&m->receiver.component);
-    }
+        !uv_is_closing((uv_handle_t *)&m->timer))
+        uv_close((uv_handle_t *)&m->timer, on_timer_closed);
 }
 
 // A file that came too early: in the next round, if this one gets anything done.
@@ -200,8 +205,11 @@ static void run_found(struct loop_task *task)
 static void run_find(struct job *job)
 {
     struct import *m = CONTAINER_OF(job, struct import, find_job);
-    const struct config_strings nothing = {0};
-    if (files_find(&m->settings->paths, &nothing, &m->found, &m->find_error) != ERR_OK)
+    enum err_code rc = files_find_named(&m->settings->paths, &m->found, &m->find_error);
+    if (rc == ERR_OK && m->found.truncated)
+        err_set(&m->find_error, ERR_LIMIT, "only the first %d files are imported: name fewer folders at once",
+                FILE_WALK_MAX);
+    if (m->find_error.code != ERR_OK)
         log_error(&m->receiver.component.log, "%s", m->find_error.text);
     m->find_done.run = run_found;
     loop_post(m->receiver.component.loop, &m->find_done);
@@ -222,7 +230,7 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     m->settings = settings;
     m->options = m->settings->options;
     m->options.limits = pprof_default_limits;
-    return known_files_create(NULL, "import", &m->known, e);
+    return known_files_create(NULL, "import", 0, &m->known, e);
 }
 
 static enum err_code start(struct receiver *self, struct err *e)

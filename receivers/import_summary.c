@@ -11,12 +11,12 @@ enum { MAX_COMPLAINTS = 50, BAR_WIDTH = 30, SHOW_EVERY_MS = 100 };
 
 #define ONE_HOUR_NANOS (3600 * NANOS_PER_SECOND)
 
-void import_summary_init(struct import_summary *s, bool dry_run, bool progress, const char *timestamp)
+void import_summary_init(struct import_summary *s, bool dry_run, bool progress, bool hint_age)
 {
     *s = (struct import_summary){
         .dry_run = dry_run,
         .progress = progress,
-        .own_time = timestamp == NULL || strcmp(timestamp, "profile") == 0,
+        .hint_age = hint_age,
         .started_nanos = clock_monotonic_nanos(&clock_system),
     };
 }
@@ -51,27 +51,56 @@ static void on_found(void *arg, size_t files)
         fprintf(stderr, "profrelay import: nothing is there: no file of that name, or an empty folder\n");
 }
 
+static bool is_control(const uint8_t *c, size_t len)
+{
+    return len == 1 ? *c < 0x20 || *c == 0x7f : len == 2 && c[0] == 0xc2 && c[1] < 0xa0;
+}
+
+// Names of files and words of servers can neither forge lines nor steer a terminal.
+static void print_clean(const char *text)
+{
+    struct bytes rest = bytes_from_text(text);
+    while (rest.len != 0) {
+        size_t len = utf8_char_len(rest);
+        if (len == 0 || is_control(rest.data, len))
+            fprintf(stderr, "\\x%02x", rest.data[len == 2]);
+        else
+            fwrite(rest.data, 1, len, stderr);
+        len += len == 0;
+        rest = (struct bytes){rest.data + len, rest.len - len};
+    }
+}
+
 static void complain(struct import_summary *s, const struct pprof_file *f, const char *what)
 {
     clear_bar(s);
-    if (s->complaints++ < MAX_COMPLAINTS)
-        fprintf(stderr, "%s: %s: %s\n", what, f->path, f->e.text);
-    else if (s->complaints == MAX_COMPLAINTS + 1)
+    if (s->complaints++ < MAX_COMPLAINTS) {
+        fprintf(stderr, "%s: ", what);
+        print_clean(f->path);
+        fputs(": ", stderr);
+        print_clean(f->e.text);
+        fputc('\n', stderr);
+    } else if (s->complaints == MAX_COMPLAINTS + 1) {
         fprintf(stderr, "more files have errors; they are counted below\n");
+    }
 }
 
 // Backends such as Pyroscope take nothing older than an hour: said once, where it can still be mended.
 static void note_age(struct import_summary *s, const struct pprof_file *f)
 {
     int64_t age = clock_wall_nanos(&clock_system) - f->profile_time_nanos;
-    if (!s->own_time || s->old_seen || f->profiles == 0 || age < ONE_HOUR_NANOS)
+    if (!s->hint_age || s->old_seen || f->profiles == 0 || age < ONE_HOUR_NANOS)
         return;
     s->old_seen = true;
     clear_bar(s);
+    int64_t hours = age / ONE_HOUR_NANOS;
+    bool days = hours >= 48;
+    fputs("hint: ", stderr);
+    print_clean(f->path);
     fprintf(stderr,
-            "hint: %s is %.1f hours old; Pyroscope refuses profiles older than an hour by default: use --timestamp now "
+            " is %" PRId64 " %s old; Pyroscope refuses profiles older than an hour by default: use --timestamp now "
             "for it\n",
-            f->path, (double)age / (double)ONE_HOUR_NANOS);
+            days ? hours / 24 : hours, days ? "days" : hours == 1 ? "hour" : "hours");
 }
 
 // Something else that lies in a folder is passed over; a file that was named, or a damaged profile, is an error.

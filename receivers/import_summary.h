@@ -7,7 +7,7 @@
 
 struct import_summary {
     bool dry_run, progress; // progress: a bar on stderr
-    bool own_time;          // profiles go with their own time
+    bool hint_age;          // say so when profiles are older than some backends take
     size_t found, ended;
     size_t outcomes[FILE_OUTCOME_COUNT];
     size_t skipped; // other files in a folder
@@ -17,7 +17,7 @@ struct import_summary {
     int64_t started_nanos, shown_nanos;
 };
 
-void import_summary_init(struct import_summary *s, bool dry_run, bool progress, const char *timestamp);
+void import_summary_init(struct import_summary *s, bool dry_run, bool progress, bool hint_age);
 // Calls back into s, on the loop's thread.
 struct import_observer import_summary_observer(struct import_summary *s);
 void import_summary_print(const struct import_summary *s);

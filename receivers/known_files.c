@@ -14,6 +14,13 @@ enum entry_state { ENTRY_FREE, ENTRY_IN_FLIGHT, ENTRY_SENT };
 struct entry {
     struct known_key key;
     enum entry_state state;
+    uint32_t paths; // that have this content
+};
+
+// Content that lost its last path; one entry for each time that happened, oldest first.
+struct orphan {
+    struct known_key key;
+    int64_t since_nanos;
 };
 
 // What the storage told at start about a path; sorted by path.
@@ -32,6 +39,9 @@ struct known_files {
     struct storage_client *client;
     struct remembered_path *paths;
     size_t path_count, path_capacity;
+    struct orphan *orphans;
+    size_t orphan_first, orphan_count, orphan_capacity; // those before first are done with
+    int64_t created_nanos;
     size_t pending;
     void (*on_idle)(void *arg);
     void *on_idle_arg;
@@ -70,6 +80,21 @@ static void set_state(struct known_files *k, const struct known_key *key, enum e
     pthread_mutex_unlock(&k->lock);
 }
 
+static void add_orphan(struct known_files *k, const struct known_key *key, int64_t now_nanos)
+{
+    void *orphans = k->orphans;
+    if (k->orphan_first > k->orphan_count / 2) {
+        k->orphan_count -= k->orphan_first;
+        memmove(k->orphans, k->orphans + k->orphan_first, k->orphan_count * sizeof *k->orphans);
+        k->orphan_first = 0;
+    }
+    // Out of memory: it is forgotten at the next start.
+    if (!mem_try_grow(&orphans, &k->orphan_capacity, k->orphan_count + 1, sizeof *k->orphans, UINT32_MAX))
+        return;
+    k->orphans = orphans;
+    k->orphans[k->orphan_count++] = (struct orphan){*key, now_nanos};
+}
+
 // The stored value: the identity in words of this machine, then the path.
 struct stored_value {
     uint64_t size, inode;
@@ -100,6 +125,7 @@ static void on_stored(void *arg, struct bytes key_bytes, struct bytes value)
     memcpy(key.bytes, key_bytes.data, sizeof key.bytes);
     set_state(k, &key, ENTRY_SENT);
     add_path(k, &key, value);
+    add_orphan(k, &key, k->created_nanos);
 }
 
 static int by_path(const void *a, const void *b)
@@ -107,12 +133,13 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct remembered_path *)a)->path, ((const struct remembered_path *)b)->path);
 }
 
-enum err_code known_files_create(struct storage *storage, const char *client_name, struct known_files **out,
-                                 struct err *e)
+enum err_code known_files_create(struct storage *storage, const char *client_name, int64_t now_nanos,
+                                 struct known_files **out, struct err *e)
 {
     struct known_files *k = MEM_NEW(struct known_files);
     CHECK(pthread_mutex_init(&k->lock, NULL) == 0);
     k->storage = storage;
+    k->created_nanos = now_nanos;
     if (storage != NULL && storage->open(storage, client_name, on_stored, k, &k->client, e) != ERR_OK) {
         known_files_destroy(&k);
         return e->code;
@@ -134,6 +161,7 @@ void known_files_destroy(struct known_files **known)
     for (size_t i = 0; i < k->path_count; i++)
         free(k->paths[i].path);
     free(k->paths);
+    free(k->orphans);
     free(k->entries);
     index_table_fini(&k->table);
     pthread_mutex_destroy(&k->lock);
@@ -224,10 +252,42 @@ bool known_files_unchanged(const struct known_files *k, const char *path, const 
     return true;
 }
 
-void known_files_forget(struct known_files *k, const struct known_key *key, struct loop *loop)
+static uint32_t change_paths(struct known_files *k, const struct known_key *key, int change)
 {
-    set_state(k, key, ENTRY_FREE);
-    put(k, key, (struct bytes){NULL, 0}, loop, NULL, NULL);
+    uint32_t paths = 0;
+    pthread_mutex_lock(&k->lock);
+    struct entry *entry = entry_get(k, key);
+    if (entry != NULL && (change > 0 || entry->paths > 0))
+        paths = entry->paths += (uint32_t)change;
+    pthread_mutex_unlock(&k->lock);
+    return paths;
+}
+
+void known_files_join(struct known_files *k, const struct known_key *key)
+{
+    (void)change_paths(k, key, 1);
+}
+
+void known_files_leave(struct known_files *k, const struct known_key *key, int64_t now_nanos)
+{
+    if (change_paths(k, key, -1) == 0)
+        add_orphan(k, key, now_nanos);
+}
+
+void known_files_expire(struct known_files *k, int64_t now_nanos, int64_t after_nanos, struct loop *loop)
+{
+    while (after_nanos != 0 && k->orphan_first < k->orphan_count &&
+           now_nanos - k->orphans[k->orphan_first].since_nanos >= after_nanos) {
+        struct known_key key = k->orphans[k->orphan_first++].key;
+        pthread_mutex_lock(&k->lock);
+        struct entry *entry = entry_get(k, &key);
+        bool forget = entry != NULL && entry->paths == 0 && entry->state == ENTRY_SENT;
+        if (forget)
+            entry->state = ENTRY_FREE;
+        pthread_mutex_unlock(&k->lock);
+        if (forget)
+            put(k, &key, (struct bytes){NULL, 0}, loop, NULL, NULL);
+    }
 }
 
 size_t known_files_pending(const struct known_files *k)

@@ -15,9 +15,10 @@ struct known_key { // 16 bytes of content, 8 of attributes
 
 struct known_files;
 
-// Opens the storage (NULL = memory only); blocks. client_name names the set within it.
-enum err_code known_files_create(struct storage *storage, const char *client_name, struct known_files **out,
-                                 struct err *e) MUST_USE;
+// Opens the storage (NULL = memory only); blocks. client_name names the set within it. now_nanos is monotonic,
+// here and below: what was stored counts as without a file from then on.
+enum err_code known_files_create(struct storage *storage, const char *client_name, int64_t now_nanos,
+                                 struct known_files **out, struct err *e) MUST_USE;
 void known_files_destroy(struct known_files **k); // no put may be under way
 
 enum known_claim {
@@ -36,8 +37,12 @@ void known_files_remember(struct known_files *k, const struct known_key *key, co
 // Before anything was claimed: was the file at path sent as it stands there? Loop thread.
 bool known_files_unchanged(const struct known_files *k, const char *path, const struct file_identity *identity,
                            struct known_key *key_out);
-// Lets the content be sent again (its file is gone for good). Loop thread.
-void known_files_forget(struct known_files *k, const struct known_key *key, struct loop *loop);
+// A path has, or no longer has, this content: it was sent and lies there. Loop thread.
+void known_files_join(struct known_files *k, const struct known_key *key);
+void known_files_leave(struct known_files *k, const struct known_key *key, int64_t now_nanos);
+// Forgets content that no path has had for longer than after_nanos (0 = never): it may be sent again. This is
+// what keeps the set from growing for ever. Loop thread.
+void known_files_expire(struct known_files *k, int64_t now_nanos, int64_t after_nanos, struct loop *loop);
 
 // Puts under way that have not called back. Loop thread.
 size_t known_files_pending(const struct known_files *k);

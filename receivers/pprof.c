@@ -190,7 +190,7 @@ static enum err_code open_known(struct pprof_receiver *r, struct err *e)
         if (storage == NULL)
             return e->code;
     }
-    return known_files_create(storage, name, &r->known, e);
+    return known_files_create(storage, name, clock_monotonic_nanos(c->env->clock), &r->known, e);
 }
 
 static enum err_code start(struct receiver *self, struct err *e)

@@ -270,6 +270,7 @@ static void run_file(struct job *job)
     struct pprof_file *f = CONTAINER_OF(job, struct pprof_file, job);
     size_t charged = job->node.bytes;
     struct bytes content = {NULL, 0};
+    mem_expect(charged);
     enum err_code rc = read_file(f, &content);
     if (rc != ERR_OK) {
         end_early(f, charged,

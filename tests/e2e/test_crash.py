@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -TERM and kill -9 with requests in flight, in the middle of 200 files."""
+import os
 import shutil
 import signal
 
@@ -104,3 +105,16 @@ def test_what_was_remembered_is_not_sent_again(folder):
             arrivals.wait([("a", "later-a"), ("b", "later-b")])
         assert sink.count() == requests + 2
     assert set(arrivals.counts().values()) == {1}
+
+
+def test_what_never_ends_does_not_keep_the_process(folder):
+    """A named pipe that nobody reads: writing to it blocks for ever, as a dead network file system does."""
+    (folder / "in").mkdir()
+    os.mkfifo(folder / "out")
+    text = pipeline(folder, {"pprof/a": file_receiver(folder / "in", "a")}, {"file": {"path": str(folder / "out")}},
+                    service={"shutdown_timeout": "100ms"})
+    with Relay(text, folder) as relay:
+        add(folder / "in", "stuck")
+        relay.wait_metric("otelcol_exporter_in_flight_requests", 1)
+        assert relay.terminate() == 1
+        assert relay.log("ending by force")

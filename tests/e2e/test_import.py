@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """profrelay import: files to a peer, once."""
-import importlib.util
 import re
 import time
 from collections import Counter
 
-from support import ROOT, Skip, corpus, otlp, pprof_make
+from support import corpus, load_tool, otlp, pprof_make
 from support.process import run
 from support.sink import Sink, partial, status
 
@@ -67,12 +66,32 @@ def test_everything_a_pprof_says(folder):
 def test_folder_with_folders_and_what_is_no_profile(folder):
     pprof_make.write_numbered(folder / "in", 3)
     pprof_make.write_numbered(folder / "in" / "deeper", 1, samples=7)
-    (folder / "in" / "index.pb.gz").write_bytes(b"<html><body>not found</body></html>")
+    others = {"index.pb.gz": (b"<html><body>not found</body></html>", "HTML"), "README.md": (b"# Profiles\n", "text"),
+              "x.json": (b'{"nodes": []}', "JSON"), "x.jfr": (b"FLR\0\0\2\0\1" + bytes(90), "JFR"),
+              "stacks.txt": (b"main;work 12\n", "folded"), "app": (b"\x7fELF\2\1\1" + bytes(90), "ELF")}
+    for name, (content, _) in others.items():
+        (folder / "in" / name).write_bytes(content)
     with Sink() as sink:
-        done = run_import(folder / "in", "--to", sink.endpoint, "--service", "s", code=1)
+        done = run_import(folder / "in", "--to", sink.endpoint, "--service", "s")
         assert otlp.arrivals(sink.accepted()).total() == 4
-    assert "index.pb.gz" in done.stdout + done.stderr
-    assert "HTML" in done.stdout + done.stderr
+    for name, (_, kind) in others.items():
+        assert re.search(rf"skipped: \S*/{re.escape(name)}: .*{kind}", done.stderr), f"{name}: {done.stderr}"
+    assert f"{len(others)} skipped: not profiles" in done.stdout
+
+
+def test_what_is_named_or_damaged_is_an_error(folder):
+    good = folder / "in"
+    pprof_make.write_numbered(good, 1)
+    (folder / "x.json").write_text("{}")
+    done = run_import(folder / "x.json", good, "--to", "http://127.0.0.1:9", "--dry-run", code=1)
+    assert "not sent" in done.stderr and "JSON" in done.stderr, done.stderr
+    whole = pprof_make.make(seed=9, comments=("cut",))
+    for name, content in (("cut.pb.gz", whole[:-20]), ("empty.pb.gz", b""), ("zeros.pb", bytes(4096)),
+                          ("bent.pb", pprof_make.make(compressed=False)[:-3])):
+        (good / name).write_bytes(content)
+        done = run_import(good, "--to", "http://127.0.0.1:9", "--dry-run", code=1)
+        assert "would send 1 of 2" in done.stdout and f"{name}: " in done.stderr, done.stdout + done.stderr
+        (good / name).unlink()
 
 
 def test_retries_what_may_pass(folder):
@@ -190,16 +209,6 @@ def test_corpus_arrives_as_it_is(_):
             otlp.assert_same(path.read_bytes(), group, path.name)
 
 
-def other_decoder():
-    path = ROOT.parent / "shared" / "tools" / "otlpprof.py"
-    if not path.is_file():
-        raise Skip(f"{path} is not there")
-    spec = importlib.util.spec_from_file_location("otlpprof", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def stacks(profile):
     """Counter of (frames, values) of a profile as otlpprof.py decodes it."""
     return Counter((tuple((address, lines) for _, address, lines, _ in s["stack"]), s["values"])
@@ -207,7 +216,7 @@ def stacks(profile):
 
 
 def test_corpus_under_another_decoder(_):
-    judge = other_decoder()
+    judge = load_tool("otlpprof")
     for path in corpus_files():
         with Sink() as sink:
             run_import(path, "--to", sink.endpoint, "--service", "s", "--timestamp", "profile")
@@ -218,3 +227,32 @@ def test_corpus_under_another_decoder(_):
         parsed, raw = judge.read_pprof(path.read_bytes())
         want = {p["sample_type"]: stacks(p) for p in judge.decode(judge.convert(parsed, raw))[1]}
         assert {p["sample_type"]: stacks(p) for p in profiles} == want, path.name
+
+
+def test_a_server_without_scheme_is_no_folder(folder):
+    path = one_file(folder)
+    for to in ("localhost:4318", "grpc://localhost:4317", "ftp://x"):
+        done = run_import(path, "--to", to, code=2)
+        assert "http://" in done.stderr and "./NAME" in done.stderr, done.stderr
+        assert not list(folder.glob("*:*"))
+    run_import(path, "--to", folder / "a:1")
+    assert (folder / "a:1" / "profiles.otlp").is_file()
+
+
+def test_no_hint_where_age_does_not_matter(folder):
+    path = one_file(folder)
+    assert "hint" not in run_import(path, "--to", folder / "out").stderr
+    with Sink() as sink:
+        assert "hint" not in run_import(path, "--to", sink.endpoint, "--quiet").stderr
+
+
+def test_nobody_forges_lines(folder):
+    """Neither what a server answers nor a file's name steers the terminal or makes a line of its own."""
+    (folder / "a\n2026 error forged\x1b[31m\u009b.pb").write_bytes(b"\xff\xff\xff\xff")
+    done = run_import(folder, "--to", folder / "out", code=1)
+    assert "\x1b" not in done.stderr and "\u009b" not in done.stderr and "\n2026" not in done.stderr, repr(done.stderr)
+    assert "a\\x0a2026 error forged\\x1b[31m\\x9b.pb: " in done.stderr, repr(done.stderr)
+    with Sink() as sink:
+        sink.behave(default=status(400, "no\n2026 error forged\x1b[2J\0 more"))
+        done = run_import(one_file(folder), "--to", sink.endpoint, code=1)
+    assert "\x1b" not in done.stderr and "\n2026" not in done.stderr and "forged" in done.stderr, repr(done.stderr)

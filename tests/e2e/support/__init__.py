@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the end-to-end tests stand on: a scripted sink, a process under test, judges that are not our code."""
+import importlib.util
 import os
 from pathlib import Path
 
@@ -16,6 +17,17 @@ def corpus(folder):
     if not path.is_dir():
         raise Skip(f"no corpus: {path} is not there")
     return path
+
+
+def load_tool(name):
+    """A tool beside the checkout as a module; skips where there is none."""
+    path = ROOT.parent / "shared" / "tools" / f"{name}.py"
+    if not path.is_file():
+        raise Skip(f"{path} is not there")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def soak_seconds():

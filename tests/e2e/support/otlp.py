@@ -132,9 +132,14 @@ class _Tables:
                 "samples": [self.sample(s) for s in p.samples]}
 
 
+def parse(body):
+    """The ExportProfilesServiceRequest itself."""
+    return _message("ExportProfilesServiceRequest", "dictionary").FromString(body)
+
+
 def decode(body):
     """The groups of an ExportProfilesServiceRequest."""
-    request = _message("ExportProfilesServiceRequest", "dictionary").FromString(body)
+    request = parse(body)
     t = _Tables(request.dictionary)
     return [Group(t.plain(r.resource.attributes), s.scope.name, t.plain(s.scope.attributes),
                   [t.profile(p) for p in s.profiles])

@@ -28,6 +28,8 @@ def program():
 def environment(extra=None):
     """The environment without settings that would change what profrelay does."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
+    # What AddressSanitizer keeps of freed memory would count as growth.
+    kept["ASAN_OPTIONS"] = ":".join(filter(None, [kept.get("ASAN_OPTIONS"), "quarantine_size_mb=16"]))
     kept.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     return {**kept, **(extra or {})}
 
@@ -134,6 +136,12 @@ class Relay:
     def metric(self, name, **labels):
         """The sum of all series of that name with those labels."""
         return sum(n for got, n in self.metrics().get(name, []) if labels.items() <= got.items())
+
+    def wait_metric(self, name, least, timeout=TIMEOUT):
+        """Asks again and again until the sum of the series is at least so much."""
+        end = time.monotonic() + timeout
+        while self.metric(name) < least:
+            assert time.monotonic() < end, f"{name} stays at {self.metric(name)}, not {least}"
 
     def rss_bytes(self):
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():

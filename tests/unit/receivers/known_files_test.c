@@ -18,7 +18,7 @@ struct rig {
 static void open_known(struct rig *r, bool stored)
 {
     struct err e;
-    assert_int_equal(known_files_create(stored ? &r->store.storage : NULL, "test", &r->known, &e), ERR_OK);
+    assert_int_equal(known_files_create(stored ? &r->store.storage : NULL, "test", 0, &r->known, &e), ERR_OK);
 }
 
 static void rig_init(struct rig *r)
@@ -78,12 +78,63 @@ static void test_claims(void **state)
         assert_int_equal(remember(&r, &a, "/x"), 1);
         assert_int_equal(known_files_claim(r.known, &a), KNOWN_SENT);
         assert_int_equal(known_files_claim(r.known, &b), KNOWN_IN_FLIGHT);
-        known_files_forget(r.known, &a, &r.loop);
+        rig_fini(&r);
+    }
+}
+
+// Two paths have the content: only when both have lost it, and long enough ago, may it come again.
+static void test_forgets_what_no_path_has(void **state)
+{
+    (void)state;
+    for (int stored = 0; stored < 2; stored++) {
+        struct rig r;
+        struct known_key a = key_of(1);
+        rig_init(&r);
+        open_known(&r, stored);
+        assert_int_equal(known_files_claim(r.known, &a), KNOWN_CLAIMED);
+        assert_int_equal(remember(&r, &a, "/x"), 1);
+        known_files_join(r.known, &a);
+        known_files_join(r.known, &a);
+        known_files_leave(r.known, &a, 100);
+        known_files_expire(r.known, 1000, 10, &r.loop);
+        assert_int_equal(known_files_claim(r.known, &a), KNOWN_SENT);
+        known_files_leave(r.known, &a, 1000);
+        known_files_expire(r.known, 1009, 10, &r.loop);
+        known_files_expire(r.known, 5000, 0, &r.loop); // 0 = never
+        assert_int_equal(known_files_claim(r.known, &a), KNOWN_SENT);
+        known_files_join(r.known, &a); // it came back under another name
+        known_files_expire(r.known, 1010, 10, &r.loop);
+        assert_int_equal(known_files_claim(r.known, &a), KNOWN_SENT);
+        known_files_leave(r.known, &a, 2000);
+        known_files_expire(r.known, 2010, 10, &r.loop);
         assert_int_equal(known_files_claim(r.known, &a), KNOWN_CLAIMED);
         uv_run(&r.loop.uv, UV_RUN_NOWAIT);
         assert_int_equal(fake_storage_count(&r.store), 0);
         rig_fini(&r);
     }
+}
+
+// What an earlier run sent and no file has any more does not stay for ever.
+static void test_forgets_what_was_stored_and_is_gone(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct known_key a = key_of(1), b = key_of(2);
+    rig_init(&r);
+    open_known(&r, true);
+    assert_int_equal(known_files_claim(r.known, &a), KNOWN_CLAIMED);
+    assert_int_equal(known_files_claim(r.known, &b), KNOWN_CLAIMED);
+    assert_int_equal(remember(&r, &a, "/x"), 1);
+    assert_int_equal(remember(&r, &b, "/y"), 1);
+    known_files_destroy(&r.known);
+    open_known(&r, true);
+    known_files_join(r.known, &b);
+    known_files_expire(r.known, 10, 10, &r.loop);
+    uv_run(&r.loop.uv, UV_RUN_NOWAIT);
+    assert_int_equal(fake_storage_count(&r.store), 1);
+    assert_int_equal(known_files_claim(r.known, &a), KNOWN_CLAIMED);
+    assert_int_equal(known_files_claim(r.known, &b), KNOWN_SENT);
+    rig_fini(&r);
 }
 
 static void test_many_keys(void **state)
@@ -159,7 +210,7 @@ static void test_storage_that_fails(void **state)
     known_files_destroy(&r.known);
     struct err e;
     r.store.fail_open = true;
-    assert_int_equal(known_files_create(&r.store.storage, "test", &r.known, &e), ERR_IO);
+    assert_int_equal(known_files_create(&r.store.storage, "test", 0, &r.known, &e), ERR_IO);
     assert_null(r.known);
     assert_string_equal(e.text, "cannot open test");
     rig_fini(&r);
@@ -207,6 +258,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_forgets_what_no_path_has),
+        cmocka_unit_test(test_forgets_what_was_stored_and_is_gone),
         cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_remembers_across_restarts),
         cmocka_unit_test(test_foreign_pairs_are_ignored),
