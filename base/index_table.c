@@ -26,11 +26,8 @@ static void move_slots(const struct index_table *from, struct index_table *to)
     }
 }
 
-bool index_table_reserve(struct index_table *t)
+static bool resize(struct index_table *t, size_t count)
 {
-    if (t->slots != NULL && t->used < t->mask / 2)
-        return true;
-    size_t count = t->slots == NULL ? FIRST_SLOTS : 2 * ((size_t)t->mask + 1);
     if (count > UINT32_MAX)
         return false;
     struct index_table grown = {.slots = mem_try_array(count, sizeof *t->slots), .mask = (uint32_t)count - 1};
@@ -43,4 +40,30 @@ bool index_table_reserve(struct index_table *t)
     free(t->slots);
     *t = grown;
     return true;
+}
+
+bool index_table_reserve(struct index_table *t)
+{
+    if (t->slots != NULL && t->used < t->mask / 2)
+        return true;
+    return resize(t, t->slots == NULL ? FIRST_SLOTS : 2 * ((size_t)t->mask + 1));
+}
+
+static size_t slots_for(uint32_t ids)
+{
+    size_t count = FIRST_SLOTS;
+    while ((count - 1) / 2 < ids)
+        count *= 2;
+    return count;
+}
+
+size_t index_table_bytes(uint32_t ids)
+{
+    return slots_for(ids) * sizeof(struct index_slot);
+}
+
+bool index_table_expect(struct index_table *t, uint32_t ids)
+{
+    size_t count = slots_for(ids);
+    return (t->slots != NULL && count <= (size_t)t->mask + 1) || resize(t, count);
 }

@@ -24,6 +24,10 @@ void index_table_fini(struct index_table *t);
 
 // Makes sure one more id fits; false when memory is out. Call before index_table_start + insert.
 bool index_table_reserve(struct index_table *t) MUST_USE;
+// The same for `ids` ids in all, sized once instead of growing there.
+bool index_table_expect(struct index_table *t, uint32_t ids) MUST_USE;
+// What `ids` ids take, in bytes.
+size_t index_table_bytes(uint32_t ids);
 
 // Usage: for (uint32_t s = index_table_start(t, h); index_table_next(t, h, &s, &id); index_table_skip(t, &s))
 // compare id; when the loop ends, s is the free slot for index_table_insert. Looking up without reserving is

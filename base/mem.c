@@ -3,6 +3,11 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+
+// From here on a block asks for huge pages: touching it first costs a fifth, and looking around in it misses
+// the TLB less.
+enum { LARGE_BYTES = 1 << 20, PAGE_BYTES = 4096, EXPECT_MAX_BYTES = 31 << 20 };
 
 // The one exception to "no state": the failing allocator of the tests, per thread, off in production.
 static _Thread_local size_t fail_from;
@@ -42,9 +47,29 @@ char *mem_copy_text(const char *text)
     return copy;
 }
 
+static void *ask_huge_pages(void *p, size_t size)
+{
+    uintptr_t start = (uintptr_t)p & ~(uintptr_t)(PAGE_BYTES - 1);
+    if (p != NULL && size >= LARGE_BYTES)
+        (void)madvise((void *)start, (uintptr_t)p + size - start, MADV_HUGEPAGE);
+    return p;
+}
+
+static void *alloc(size_t size)
+{
+    return ask_huge_pages(malloc(size ? size : 1), size);
+}
+
+void mem_expect(size_t bytes)
+{
+    size_t size = bytes < EXPECT_MAX_BYTES ? bytes : EXPECT_MAX_BYTES;
+    if (size >= LARGE_BYTES)
+        free(alloc(size));
+}
+
 void *mem_try_alloc(size_t size)
 {
-    return must_fail() ? NULL : malloc(size ? size : 1);
+    return must_fail() ? NULL : alloc(size);
 }
 
 void *mem_try_array(size_t count, size_t item_size)
@@ -57,7 +82,9 @@ void *mem_try_array(size_t count, size_t item_size)
 
 void *mem_try_realloc(void *old, size_t size)
 {
-    return must_fail() ? NULL : realloc(old, size ? size : 1);
+    if (must_fail())
+        return NULL;
+    return ask_huge_pages(realloc(old, size ? size : 1), size);
 }
 
 bool mem_try_grow(void **items, size_t *capacity, size_t need, size_t item_size, size_t max_items)

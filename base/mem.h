@@ -24,6 +24,9 @@ void *mem_try_realloc(void *old, size_t size) MUST_USE;       // old stays valid
 // Returns false (and changes nothing) when memory or max_items is out. *capacity counts items.
 bool mem_try_grow(void **items, size_t *capacity, size_t need, size_t item_size, size_t max_items) MUST_USE;
 
+// A hint: this thread will soon take about so many bytes in many blocks. malloc gets them at once, as huge pages.
+void mem_expect(size_t bytes);
+
 // Tests only: the n-th mem_try_* call from now on (1 = next) and all after it fail; 0 turns this off.
 // mem_fail_count tells how many mem_try_* calls were made since. Per thread.
 void mem_fail_from(size_t n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes what passes to files: OTLP messages one behind the other, or a pprof file per profile. Encoded on
 // the workers; written by libuv's threads, one write at a time, so that messages keep their order.
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "codec/compress.h"
@@ -93,14 +94,6 @@ static const struct field file_fields[] = {
     {.name = NULL},
 };
 
-// 0 = not a mode.
-static mode_t parse_mode(const char *text)
-{
-    char *end;
-    unsigned long mode = text == NULL || text[0] < '0' || text[0] > '7' ? 0 : strtoul(text, &end, 8);
-    return mode == 0 || *end != '\0' || mode > 07777 ? 0 : (mode_t)mode;
-}
-
 static void check_settings(const void *settings, const struct component_check *check)
 {
     const struct file_settings *s = settings;
@@ -110,7 +103,7 @@ static void check_settings(const void *settings, const struct component_check *c
         check_error(check, "format", "\"json\" comes with a later release; use otlp_proto or pprof");
     if (s->format == FORMAT_PPROF && s->compression == FILE_ZSTD)
         check_error(check, "compression", "pprof files are read as gzip or uncompressed; use gzip or none");
-    if (parse_mode(s->directory_permissions) == 0)
+    if (folder_mode_parse(s->directory_permissions) == 0)
         check_error(check, "directory_permissions", "must be an octal mode such as \"0755\", found \"%s\"",
                     s->directory_permissions);
 }
@@ -140,7 +133,7 @@ static enum err_code prepare_folder(const struct file_exporter *x, const char *f
 {
     const struct file_settings *s = x->settings;
     if (s->create_directory)
-        return file_make_folder(folder, parse_mode(s->directory_permissions), e);
+        return folder_create(folder, folder_mode_parse(s->directory_permissions), e);
     uv_fs_t request;
     int rc = uv_fs_stat(NULL, &request, folder, NULL);
     bool is_folder = rc == 0 && (request.statbuf.st_mode & S_IFMT) == S_IFDIR;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/file_write.h"
 
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -28,34 +29,6 @@ char *file_folder_of(const char *path)
     }
     slash[slash == folder] = '\0';
     return folder;
-}
-
-enum err_code file_make_folder(const char *path, mode_t mode, struct err *e)
-{
-    char *part = mem_copy_text(path);
-    enum err_code rc = ERR_OK;
-    for (char *slash = part + strspn(part, "/"); rc == ERR_OK && slash != NULL;) {
-        slash = strchr(slash, '/');
-        if (slash != NULL)
-            *slash = '\0';
-        if (mkdir(part, mode) != 0 && errno != EEXIST)
-            rc = fail(e, "create the folder", part);
-        if (slash != NULL)
-            *slash++ = '/';
-    }
-    free(part);
-    return rc;
-}
-
-static enum err_code sync_folder(const char *folder, struct err *e)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return fail(e, "open the folder", folder);
-    // EINVAL: a file system without fsync of folders
-    enum err_code rc = fsync(fd) == 0 || errno == EINVAL ? ERR_OK : fail(e, "write the folder", folder);
-    close(fd);
-    return rc;
 }
 
 // All of it, even where the kernel takes a part at a time.
@@ -139,7 +112,7 @@ enum err_code file_open_messages(const char *path, bool append, uint64_t *cut_by
     if (rc != ERR_OK)
         return rc;
     char *folder = file_folder_of(path);
-    rc = sync_folder(folder, e);
+    rc = folder_sync(folder, e);
     free(folder);
     return rc;
 }
@@ -190,5 +163,5 @@ enum err_code file_replace(const char *folder, const char *name, struct bytes co
         rc = fail(e, "rename", temporary);
     if (rc != ERR_OK)
         unlink(temporary);
-    return rc == ERR_OK ? sync_folder(folder, e) : rc;
+    return rc == ERR_OK ? folder_sync(folder, e) : rc;
 }

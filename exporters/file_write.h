@@ -7,12 +7,9 @@
 #include "base/err.h"
 
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { FILE_PREFIX_BYTES = 4 }; // the length in front of each message, big-endian
 
-// The folder and those above it, where they are missing.
-enum err_code file_make_folder(const char *path, mode_t mode, struct err *e) MUST_USE;
 // The folder that holds path: "." for a bare name. free() it.
 char *file_folder_of(const char *path);
 

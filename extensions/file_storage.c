@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small sets that survive restarts: a folder with one storage_log per component. A thread of its own writes,
 // so that no loop waits for a disk; all changes that wait are made durable together.
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -90,20 +91,12 @@ static const struct field file_storage_fields[] = {
     {.name = NULL},
 };
 
-// 0 = not a mode.
-static mode_t parse_mode(const char *text)
-{
-    char *end;
-    unsigned long mode = text == NULL || text[0] < '0' || text[0] > '7' ? 0 : strtoul(text, &end, 8);
-    return mode == 0 || *end != '\0' || mode > 07777 ? 0 : (mode_t)mode;
-}
-
 static void check_settings(const void *settings, const struct component_check *check)
 {
     const struct file_storage_settings *s = settings;
     if (s->directory == NULL || s->directory[0] == '\0')
         check_error(check, "directory", "must not be empty");
-    if (parse_mode(s->directory_permissions) == 0)
+    if (folder_mode_parse(s->directory_permissions) == 0)
         check_error(check, "directory_permissions", "must be an octal mode such as \"0750\", found \"%s\"",
                     s->directory_permissions);
 }
@@ -297,24 +290,6 @@ static enum err_code fail_directory(const char *what, const char *path, struct e
     return err_set(e, ERR_IO, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-// The folder and those above it.
-static enum err_code make_directory(const struct file_storage_settings *s, struct err *e)
-{
-    char *part = mem_copy_text(s->directory);
-    enum err_code rc = ERR_OK;
-    for (char *slash = part + strspn(part, "/"); rc == ERR_OK && slash != NULL;) {
-        slash = strchr(slash, '/');
-        if (slash != NULL)
-            *slash = '\0';
-        if (mkdir(part, parse_mode(s->directory_permissions)) != 0 && errno != EEXIST)
-            rc = fail_directory("create the directory", part, e);
-        if (slash != NULL)
-            *slash++ = '/';
-    }
-    free(part);
-    return rc;
-}
-
 static enum err_code check_directory(const struct file_storage_settings *s, struct err *e)
 {
     struct stat st;
@@ -348,7 +323,10 @@ static enum err_code take_lock(struct file_storage *s, struct err *e)
 static enum err_code start(struct extension *self, struct err *e)
 {
     struct file_storage *s = (struct file_storage *)self;
-    enum err_code rc = s->settings->create_directory ? make_directory(s->settings, e) : ERR_OK;
+    enum err_code rc =
+        s->settings->create_directory
+            ? folder_create(s->settings->directory, folder_mode_parse(s->settings->directory_permissions), e)
+            : ERR_OK;
     if (rc == ERR_OK)
         rc = check_directory(s->settings, e);
     if (rc == ERR_OK)

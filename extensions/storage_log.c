@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "extensions/storage_log.h"
 
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/index_table.h"
 #include "base/limits.h"
@@ -223,16 +224,6 @@ enum err_code storage_log_sync(struct storage_log *l, struct err *e)
 
 // --- compaction ---
 
-static enum err_code sync_folder(const struct storage_log *l, struct err *e)
-{
-    int fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return fail(e, "open the folder", l->folder);
-    enum err_code rc = fsync(fd) == 0 || errno == EINVAL ? ERR_OK : fail(e, "write the folder", l->folder);
-    close(fd);
-    return rc;
-}
-
 static bool write_live(int fd, const struct content *c)
 {
     uint64_t at = 0;
@@ -264,7 +255,7 @@ static enum err_code replace_file(struct storage_log *l, const char *temporary, 
     l->fd = fd;
     l->size = l->durable = c->live_bytes;
     l->needs_cut = false;
-    return sync_folder(l, e);
+    return folder_sync(l->folder, e);
 }
 
 static enum err_code compact(struct storage_log *l, const struct content *c, struct err *e)
@@ -316,7 +307,7 @@ static enum err_code open_content(struct storage_log *l, struct content *c, stru
         return fail(e, "open", l->path);
     if (fstat(l->fd, &st) != 0)
         return fail(e, "look at", l->path);
-    if (st.st_size == 0 && sync_folder(l, e) != ERR_OK)
+    if (st.st_size == 0 && folder_sync(l->folder, e) != ERR_OK)
         return e->code;
     return content_read(c, l, (size_t)st.st_size, e);
 }

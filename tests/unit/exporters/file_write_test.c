@@ -34,24 +34,6 @@ static void assert_content(const char *path, struct bytes expected)
     free((void *)(uintptr_t)found.data);
 }
 
-static void folders_are_made_with_their_parents(void **state)
-{
-    (void)state;
-    struct test_folder f;
-    struct err e = {0};
-    struct stat st;
-    char path[256];
-    test_folder_init(&f);
-    assert_int_equal(file_make_folder(test_folder_path(&f, "a/b//c/", path), 0700, &e), ERR_OK);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0700);
-    assert_int_equal(file_make_folder(path, 0700, &e), ERR_OK);
-    test_folder_write(&f, "file", two());
-    assert_int_equal(file_make_folder(test_folder_path(&f, "file/x", path), 0700, &e), ERR_IO);
-    assert_non_null(strstr(e.text, "/file/x: Not a directory"));
-    test_folder_fini(&f);
-}
-
 static void the_folder_of_a_path(void **state)
 {
     (void)state;
@@ -211,7 +193,6 @@ static void a_failed_replacement_leaves_the_old_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folders_are_made_with_their_parents),
         cmocka_unit_test(the_folder_of_a_path),
         cmocka_unit_test(messages_follow_each_other),
         cmocka_unit_test(half_a_message_is_cut_off),
