@@ -46,7 +46,7 @@ struct service {
     int exit_code;
     size_t waiting_for; // instances or queues that have not stopped
     int64_t drain_deadline_nanos;
-    int64_t forced_end_nanos; // 0 = the deadline has not passed
+    unsigned late_polls; // since the deadline has passed
     bool hurry;
     uv_signal_t signals[2];
     size_t signal_count;
@@ -403,12 +403,8 @@ static void poll_drain(struct service *s)
 // Never a hang: a file system or a module that does not come to an end does not keep the process.
 static void end_by_force_if_late(struct service *s)
 {
-    int64_t now = clock_monotonic_nanos(s->clock);
-    if (now < s->drain_deadline_nanos)
-        return;
-    if (s->forced_end_nanos == 0)
-        s->forced_end_nanos = now + FORCED_END_SECONDS * NANOS_PER_SECOND;
-    if (now < s->forced_end_nanos)
+    if (clock_monotonic_nanos(s->clock) < s->drain_deadline_nanos ||
+        ++s->late_polls < FORCED_END_SECONDS * 1000 / POLL_MS)
         return;
     log_error(&s->logger,
               "ending by force: something has not stopped %d s after the shutdown timeout; what was not "
