@@ -44,7 +44,7 @@ static bool resize(struct index_table *t, size_t count)
 
 bool index_table_reserve(struct index_table *t)
 {
-    if (t->slots != NULL && t->used < t->mask / 2)
+    if (t->slots != NULL && t->used < index_table_fill(t->mask))
         return true;
     return resize(t, t->slots == NULL ? FIRST_SLOTS : 2 * ((size_t)t->mask + 1));
 }
@@ -52,7 +52,7 @@ bool index_table_reserve(struct index_table *t)
 static size_t slots_for(uint32_t ids)
 {
     size_t count = FIRST_SLOTS;
-    while ((count - 1) / 2 < ids)
+    while (index_table_fill((uint32_t)(count - 1)) < ids)
         count *= 2;
     return count;
 }

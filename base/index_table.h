@@ -22,6 +22,12 @@ struct index_table {
 
 void index_table_fini(struct index_table *t);
 
+// A table is filled to two thirds at most: runs are short, and smaller tables are in nearer caches.
+static inline uint32_t index_table_fill(uint32_t mask)
+{
+    return mask - mask / 3;
+}
+
 // Makes sure one more id fits; false when memory is out. Call before index_table_start + insert.
 bool index_table_reserve(struct index_table *t) MUST_USE;
 // The same for `ids` ids in all, sized once instead of growing there.

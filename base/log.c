@@ -13,7 +13,7 @@
 #include <time.h>
 
 // A message has a place in one set, by its hash: 256 messages at most are counted at a time.
-enum { SETS = 64, WAYS = 4, SLOT_NAME_BYTES = 64 };
+enum { SETS = 64, WAYS = 4, SLOT_NAME_BYTES = 64, LEFT_OUT_BYTES = 256 };
 
 // One message within its period. Names are copied: a component may be gone when its count is said.
 struct slot {
@@ -75,12 +75,32 @@ static void put_line(struct log *log, struct log_line line)
     fflush(log->stream);
 }
 
+// The format with "..." for what stood there: "sent ... files".
+static void describe_format(const char *format, char *out, size_t size)
+{
+    size_t used = 0;
+    while (*format != '\0' && used + 4 < size) {
+        if (*format != '%' || format[1] == '%') {
+            format += *format == '%';
+            out[used++] = *format++;
+            continue;
+        }
+        format += 1 + strcspn(format + 1, "diouxXeEfFgGaAcspn");
+        format += *format != '\0';
+        memcpy(out + used, "...", 3);
+        used += 3;
+    }
+    out[used] = '\0';
+}
+
 // Says what a slot still counts; uses log->message.
 static void put_left_out(struct log *log, const struct slot *s)
 {
     if (s->left_out == 0 || !passes_level(log, s->level))
         return;
-    snprintf(log->message, sizeof log->message, "%" PRIu64 " more like \"%s\" were left out", s->left_out, s->format);
+    char like[LEFT_OUT_BYTES];
+    describe_format(s->format, like, sizeof like);
+    snprintf(log->message, sizeof log->message, "%" PRIu64 " more like \"%s\" were left out", s->left_out, like);
     const char *id = s->has_id ? s->id : NULL;
     put_line(log, (struct log_line){.level = s->level, .kind = s->kind, .id = id, .message = log->message});
 }

@@ -109,7 +109,8 @@ static enum err_code gzip_member(const struct inflate *in, struct libdeflate_dec
     size_t want = smaller(gzip_size_hint(data), most);
     for (;;) {
         size_t space, made = 0;
-        if (!room(in, want, &space))
+        // With some to spare, untouched: so what is made of a profile fits where its bytes were.
+        if (!room(in, want + want / 8, &space))
             return no_memory(in);
         enum libdeflate_result rc =
             libdeflate_gzip_decompress_ex(d, data.data, data.len, in->out->data + in->out->len, space, used_out, &made);

@@ -23,7 +23,7 @@ enum err_code decompress(enum compression c, struct bytes data, size_t max_bytes
 
 // A reusable compressor: one per thread. level 0 = the default of the algorithm (gzip 1, zstd 3).
 struct compressor;
-struct compressor *compressor_create(enum compression c, int level); // NULL when out of memory
+struct compressor *compressor_create(enum compression kind, int level); // NULL when out of memory
 void compressor_destroy(struct compressor **c);
 // Appends the compressed form of data to out.
 enum err_code compressor_run(struct compressor *c, struct bytes data, struct buf *out, struct err *e) MUST_USE;

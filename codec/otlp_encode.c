@@ -65,8 +65,38 @@ static bool writer_init(struct otlp_writer *w, const struct batch *b, struct buf
     return w->sets.start_plus_one != NULL;
 }
 
+static size_t share(const struct prune_table *t, uint32_t count, size_t bytes)
+{
+    return count == 0 ? 0 : (size_t)((double)bytes * t->kept / count);
+}
+
+static size_t profiles_size(const struct batch *b)
+{
+    size_t size = 0;
+    for (uint32_t r = 0; r < b->resource_count; r++)
+        for (uint32_t s = 0; s < b->resources[r]->scope_count; s++)
+            for (uint32_t p = 0; p < b->resources[r]->scopes[s]->profile_count; p++)
+                size += 128 + b->resources[r]->scopes[s]->profiles[p].original_payload.len;
+    return size + b->sample_count * OTLP_SAMPLE_BYTES;
+}
+
+// About what will be written, rather more than less: growing on the way copies everything.
+static size_t expected_size(const struct otlp_writer *w)
+{
+    const struct dictionary *d = w->batch->dictionary;
+    const struct prune *p = &w->prune;
+    size_t ids = d->stack_location_count * otlp_varint_size(p->locations.kept);
+    return profiles_size(w->batch) + share(&p->stacks, d->stack_count, ids + d->stack_count * (size_t)4) +
+           share(&p->locations, d->location_count, d->location_count * (size_t)12 + d->line_count * (size_t)8) +
+           p->functions.kept * (size_t)14 + share(&p->strings, d->string_count, d->arena.total_bytes) +
+           (p->strings.kept + p->attributes.kept) * (size_t)8;
+}
+
 static void write_batch(struct otlp_writer *w)
 {
+    size_t expected = expected_size(w);
+    if (w->out->max_bytes - w->out->len > expected) // a guess: what is too large shows when it is written
+        otlp_room(w, expected);
     for (uint32_t i = 0; i < w->batch->resource_count && !w->out->failed; i++)
         write_resource(w, w->batch->resources[i]);
     otlp_write_dictionary(w);

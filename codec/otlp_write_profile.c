@@ -2,7 +2,7 @@
 // Profile and its samples: where most of a request's bytes come from.
 #include "codec/otlp_writer.h"
 
-enum { HEADER_ROOM = 16 * (1 + OTLP_MAX_VARINT), SAMPLE_BYTES_GUESS = 12 };
+enum { HEADER_ROOM = 16 * (1 + OTLP_MAX_VARINT) };
 
 static uint8_t *put_value_type(const struct otlp_writer *w, uint8_t *to, unsigned number, struct value_type type)
 {
@@ -45,6 +45,22 @@ static uint8_t *put_row(uint8_t *to, const struct row *row)
     if (row->attributes.len != 0)
         to = otlp_put_list(otlp_put_tag(to, 2, WIRE_LEN), row->attributes);
     return otlp_put_uint(to, 3, row->link);
+}
+
+// The usual sample: a stack and a value.
+static void write_plain_samples(struct otlp_writer *w, const struct profile *p)
+{
+    const struct columns *c = p->columns;
+    const int64_t *values = p->observations->values;
+    for (uint32_t i = 0; i < c->sample_count && otlp_room(w, 5 * (1 + OTLP_MAX_VARINT)); i++) {
+        uint32_t stack = prune_id(&w->prune.stacks, c->stacks[i]);
+        size_t value_size = otlp_varint_size((uint64_t)values[i]);
+        uint8_t *to = otlp_put_tag(w->at, 2, WIRE_LEN);
+        *to++ = (uint8_t)(uint_size(stack) + 2 + value_size);
+        to = otlp_put_tag(otlp_put_uint(to, 1, stack), 4, WIRE_LEN);
+        *to++ = (uint8_t)value_size;
+        w->at = otlp_put_varint(to, (uint64_t)values[i]);
+    }
 }
 
 static void write_one_value_samples(struct otlp_writer *w, const struct profile *p)
@@ -107,7 +123,8 @@ static void write_samples(struct otlp_writer *w, const struct profile *p)
 {
     const struct observations *o = p->observations;
     if (o->values != NULL && o->value_ends == NULL && o->timestamps == NULL) {
-        write_one_value_samples(w, p);
+        bool plain = p->columns->attribute_sets == NULL && p->columns->links == NULL;
+        (plain ? write_plain_samples : write_one_value_samples)(w, p);
         return;
     }
     for (uint32_t i = 0; i < p->columns->sample_count && !w->out->failed; i++)
@@ -132,7 +149,7 @@ static void write_after_samples(struct otlp_writer *w, const struct profile *p)
 void otlp_write_profile(struct otlp_writer *w, const struct profile *p)
 {
     size_t samples = p->columns == NULL ? 0 : p->columns->sample_count;
-    struct otlp_open profile = otlp_begin(w, 2, 64 + samples * SAMPLE_BYTES_GUESS);
+    struct otlp_open profile = otlp_begin(w, 2, 64 + samples * OTLP_SAMPLE_BYTES);
     if (!otlp_room(w, HEADER_ROOM))
         return;
     w->at = put_value_type(w, w->at, 1, p->sample_type);

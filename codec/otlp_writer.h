@@ -9,7 +9,7 @@
 
 #include <endian.h>
 
-enum { OTLP_MAX_VARINT = 10 };
+enum { OTLP_MAX_VARINT = 10, OTLP_SAMPLE_BYTES = 10 /* of a usual one */ };
 
 struct otlp_ranges { // where each attribute set's encoded list lies in `pool`; start_plus_one 0 = not yet
     uint32_t *start_plus_one;

@@ -24,6 +24,7 @@ struct pprof_report {
     uint64_t repaired_utf8;      // strings with broken UTF-8 (field case A28)
     uint64_t repaired_functions; // functions paired by position, all ids 0 (.NET, A8)
     uint64_t repaired_time;      // time given in us, ms or s instead of ns (A23)
+    uint64_t guessed_time;       // fallback_time_nanos taken, because the profile's was 0 or made no sense (A22)
     uint64_t unknown_mappings;   // locations naming a mapping that is not there (read as unknown mapping)
     uint64_t samples, sample_types;
     bool gzip, zstd;
@@ -43,7 +44,8 @@ struct pprof_decode_options {
 };
 
 // data as found in a file or body: raw, gzip or zstd. Any thread. On success *out has one reference.
-// Errors say what is wrong where: "sample 17: location id 99 is not in the profile".
+// Errors say what is wrong where: "sample 17: location id 99 is not in the profile". Another format that is
+// recognised is ERR_UNSUPPORTED, damage and contradictions are ERR_INVALID.
 enum err_code pprof_decode(struct bytes data, const struct pprof_decode_options *options, struct batch **out,
                            struct pprof_report *report, struct err *e) MUST_USE;
 

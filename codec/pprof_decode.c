@@ -8,9 +8,9 @@
 const struct pprof_limits pprof_default_limits = {
     .max_inflated_bytes = (size_t)256 << 20,
     .max_sample_types = 64,
-    .max_samples = 16 << 20,
-    .max_stack_depth = 16384,
-    .max_labels = 256,
+    .max_samples = 16000000,
+    .max_stack_depth = 65536,
+    .max_labels = 1024,
     .max_batch_bytes = (size_t)1 << 30,
 };
 
@@ -40,6 +40,7 @@ static int64_t decide_time(const struct pprof_decode_options *o, int64_t said, s
         report->repaired_time++;
         return time;
     }
+    report->guessed_time += fallback != said;
     return fallback;
 }
 
@@ -233,16 +234,51 @@ static void add_profiles(struct pprof_reader *p, const struct frame *f, const st
     columns_unref(&columns);
 }
 
+// Another format is passed over in a folder; zero bytes are what a crash leaves of a profile.
+static bool begins_blank(struct bytes data)
+{
+    static const uint8_t blank[16];
+    return memcmp(data.data, blank, data.len < sizeof blank ? data.len : sizeof blank) == 0;
+}
+
+static bool not_pprof(struct pprof_reader *p, struct bytes inflated)
+{
+    const char *what = pprof_describe_other(inflated);
+    if (p->code <= ERR_INVALID && what != NULL)
+        p->code = err_set(p->e, begins_blank(inflated) ? ERR_INVALID : ERR_UNSUPPORTED,
+                          "not a pprof profile: it looks like %s", what);
+    return false;
+}
+
+static uint32_t items_in(const struct pprof_section *s, size_t bytes_per_item)
+{
+    size_t n = s->count == 0 ? 0 : (size_t)(s->end - s->start) / bytes_per_item;
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+// From what the first pass counted. A line rarely takes less than eight bytes, a location's id a byte at least;
+// where there are many it takes two, but for a few.
+static void expect_items(struct pprof_reader *p)
+{
+    const struct pprof_header *h = &p->header;
+    const struct builder_expected expected = {
+        .strings = (uint32_t)h->strings.count,
+        .functions = h->functions.count,
+        .locations = h->locations.count,
+        .lines = items_in(&h->locations, 8),
+        .stacks = h->samples.count,
+        .stack_locations = items_in(&h->samples, h->locations.count < 0x800 ? 1 : 2),
+    };
+    builder_expect(p->builder, &expected);
+}
+
 static bool read_all(struct pprof_reader *p, struct bytes inflated, struct bytes data,
                      const struct pprof_decode_options *o, struct frame *f)
 {
-    if (!pprof_scan(p, inflated)) {
-        const char *what = pprof_describe_other(inflated);
-        if (p->code == ERR_INVALID && what != NULL)
-            err_set(p->e, p->code, "not a pprof profile: it looks like %s", what);
-        return false;
-    }
+    if (pprof_is_otlp(inflated) || !pprof_scan(p, inflated))
+        return not_pprof(p, inflated);
     struct bytes none = {0};
+    expect_items(p);
     if (!pprof_read_tables(p) || !read_frame(p, o, f) || !pprof_read_samples(p))
         return false;
     builder_resource(p->builder, o->resource_attributes, o->resource_attribute_count, 0, none);
@@ -300,10 +336,10 @@ enum err_code pprof_decode(struct bytes data, const struct pprof_decode_options 
     buf_init(&inflated, SIZE_MAX);
     enum err_code code = ERR_OK;
     if (compression != COMPRESSION_NONE) {
-        code = decompress(compression, data, limits->max_inflated_bytes, "max_inflated_bytes", &inflated, e);
+        code = decompress(compression, data, limits->max_inflated_bytes, "max_inflated_size", &inflated, e);
         bytes = buf_bytes(&inflated);
     } else if (limits->max_inflated_bytes != 0 && data.len > limits->max_inflated_bytes) {
-        code = err_set(e, ERR_LIMIT, "max_inflated_bytes: the profile has %zu bytes, allowed are %zu", data.len,
+        code = err_set(e, ERR_LIMIT, "max_inflated_size: the profile has %zu bytes, allowed are %zu", data.len,
                        limits->max_inflated_bytes);
     }
     if (code == ERR_OK && bytes.len == 0)

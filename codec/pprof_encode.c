@@ -10,11 +10,18 @@ static bool one_value_each(const struct profile *p)
     return o->sample_count == 0 || (o->values != NULL && o->value_ends == NULL && o->timestamps == NULL);
 }
 
+// Without samples there is nothing that would be shared.
+static bool same_samples(const struct columns *a, const struct columns *b)
+{
+    return a == b || (a->sample_count == 0 && b->sample_count == 0);
+}
+
 static bool same_file(const struct profile *a, const struct profile *b)
 {
-    return a->columns == b->columns && a->time_nanos == b->time_nanos && a->duration_nanos == b->duration_nanos &&
-           a->period == b->period && a->period_type.type == b->period_type.type &&
-           a->period_type.unit == b->period_type.unit && a->attribute_set == b->attribute_set;
+    return same_samples(a->columns, b->columns) && a->time_nanos == b->time_nanos &&
+           a->duration_nanos == b->duration_nanos && a->period == b->period &&
+           a->period_type.type == b->period_type.type && a->period_type.unit == b->period_type.unit &&
+           a->attribute_set == b->attribute_set;
 }
 
 uint32_t pprof_group(const struct scope *s, uint32_t first)
@@ -241,7 +248,7 @@ enum err_code pprof_encode(const struct batch *b, const struct scope *s, uint32_
     struct pprof_writer w = {.d = b->dictionary, .profiles = &s->profiles[first], .count = count, .out = out};
     struct header h = {.comments = NULL};
     for (uint32_t i = 1; i < count; i++)
-        CHECK(w.profiles[i].columns == w.profiles->columns);
+        CHECK(same_samples(w.profiles[i].columns, w.profiles->columns));
     size_t start = out->len;
     buf_init(&w.labels, SIZE_MAX / 2);
     arena_init(&w.texts, 0);

@@ -90,6 +90,12 @@ struct pprof_labels {
     uint32_t link_label; // the attribute pprof.link.label = "profile_id"
 };
 
+// What goes with the stacks that the builder has not looked up yet.
+struct pprof_sample_block {
+    uint32_t sets[BUILDER_STACK_BLOCK], links[BUILDER_STACK_BLOCK];
+    uint32_t count;
+};
+
 struct pprof_reader {
     const struct pprof_limits *limits;
     struct pprof_report *report;
@@ -102,7 +108,9 @@ struct pprof_reader {
     uint32_t *string_ids; // per string of the file: the builder's, PPROF_NONE = not asked for yet
     struct arena scratch; // repaired texts
     struct pprof_ids mappings, locations, functions;
-    bool pair_functions; // all function ids are 0: line k names function k
+    uint32_t *location_mappings; // by the builder's location: its mapping; while the tables are read
+    const uint8_t *unused;       // by the file's location: leave it out; NULL = none
+    bool pair_functions;         // all function ids are 0: line k names function k
     uint32_t line_number;
     struct pprof_labels labels;
     struct sample_writer samples;
@@ -110,10 +118,11 @@ struct pprof_reader {
     // Of the present location or sample, reused:
     struct batch_line *lines;
     size_t line_capacity;
-    uint32_t *stack;
-    size_t depth, stack_capacity;
+    uint32_t *stack; // in the builder
+    size_t depth;
     int64_t *values;
     size_t value_count, value_capacity;
+    struct pprof_sample_block block;
 };
 
 // Keeps the first failure and puts the place before it. Returns false, for `return pprof_fail(...)`.
@@ -122,6 +131,8 @@ bool pprof_no_memory(struct pprof_reader *p);
 // The reader r stands inside the present place.
 bool pprof_damaged(struct pprof_reader *p, const struct wire_reader *r);
 
+// Cannot be pprof then.
+bool pprof_is_otlp(struct bytes data);
 // Fills p->header; the bytes must live as long as p.
 bool pprof_scan(struct pprof_reader *p, struct bytes data) MUST_USE;
 void pprof_header_fini(struct pprof_header *h);
@@ -132,7 +143,12 @@ struct pprof_items {
     uint32_t field;
 };
 struct pprof_items pprof_items_of(const struct pprof_section *s, uint32_t field);
-bool pprof_items_next(struct pprof_items *i, struct bytes *message_out);
+bool pprof_items_search(struct pprof_items *i, struct bytes *message_out);
+static inline bool pprof_items_next(struct pprof_items *i, struct bytes *message_out)
+{
+    return wire_take_bytes(&i->r, (uint8_t)(i->field << 3 | WIRE_LEN), message_out) ||
+           pprof_items_search(i, message_out);
+}
 
 // A message whose fields 1..count are all numbers.
 bool pprof_read_numbers(struct pprof_reader *p, struct bytes message, uint64_t *numbers, uint32_t count) MUST_USE;
@@ -143,6 +159,9 @@ bool pprof_string(struct pprof_reader *p, uint64_t index, const char *what, uint
 bool pprof_text(struct pprof_reader *p, uint64_t index, const char *what, struct bytes *text_out) MUST_USE;
 
 bool pprof_read_tables(struct pprof_reader *p) MUST_USE;
+// After the tables are read: which locations (by their place in the file) no sample uses, if a mapping would go
+// with them; else *unused_out is NULL. Free it.
+bool pprof_find_unused(struct pprof_reader *p, uint8_t **unused_out) MUST_USE;
 void pprof_ids_fini(struct pprof_ids *ids);
 uint32_t pprof_ids_search(const struct pprof_ids *ids, uint64_t id);
 static inline uint32_t pprof_ids_find(const struct pprof_ids *ids, uint64_t id) // PPROF_NONE = not there

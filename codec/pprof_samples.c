@@ -14,7 +14,6 @@ void pprof_samples_fini(struct pprof_reader *p)
         observation_writer_fini(&p->observations[i]);
     free(p->observations);
     free(p->lines);
-    free(p->stack);
     free(p->values);
 }
 
@@ -57,13 +56,11 @@ static bool no_location(struct pprof_reader *p, uint64_t id)
     return pprof_fail(p, ERR_INVALID, "location id %llu is not in the profile", (unsigned long long)id);
 }
 
-static bool grow_stack(struct pprof_reader *p, size_t extra)
+// False after a failure of the builder, which says why in the end.
+static bool stack_room(struct pprof_reader *p, size_t extra)
 {
-    void *stack = p->stack;
-    if (!mem_try_grow(&stack, &p->stack_capacity, p->depth + extra, sizeof *p->stack, SIZE_MAX / 8))
-        return pprof_no_memory(p);
-    p->stack = stack;
-    return true;
+    p->stack = builder_stack_room(p->builder, p->depth + extra);
+    return p->stack != NULL;
 }
 
 static bool grow_values(struct pprof_reader *p, size_t extra)
@@ -96,8 +93,8 @@ static const uint8_t *add_quads(const uint32_t *direct, const uint8_t *at, const
         out[1] = direct[ids >> 16 & 0xffff];
         out[2] = direct[ids >> 32 & 0xffff];
         out[3] = direct[ids >> 48];
-        if ((out[0] == PPROF_NONE) | (out[1] == PPROF_NONE) | (out[2] == PPROF_NONE) | (out[3] == PPROF_NONE))
-            break;
+        if ((out[0] | out[1] | out[2] | out[3]) == PPROF_NONE)
+            break; // one of them: the builder's ids have fewer bits
     }
     *to = out;
     return at;
@@ -127,7 +124,7 @@ static bool add_locations(struct pprof_reader *p, struct bytes list)
     const uint8_t *at = list.data, *end = at + list.len;
     if (end[-1] >= 0x80)
         return bad_list(p, "location ids");
-    if (p->depth + list.len > p->stack_capacity && !grow_stack(p, list.len))
+    if (!stack_room(p, list.len))
         return false;
     bool quads = p->locations.direct_count >= PPROF_TWO_BYTE_IDS;
     uint32_t *to = p->stack + p->depth;
@@ -149,7 +146,7 @@ static bool add_location(struct pprof_reader *p, uint64_t id)
     uint32_t location = pprof_ids_find(&p->locations, id);
     if (location == PPROF_NONE)
         return no_location(p, id);
-    if (p->depth == p->stack_capacity && !grow_stack(p, 1))
+    if (!stack_room(p, 1))
         return false;
     p->stack[p->depth++] = location;
     return true;
@@ -205,6 +202,10 @@ static bool read_fields(struct pprof_reader *p, struct bytes message)
     struct wire_reader r;
     struct wire_field f;
     wire_reader_init(&r, message);
+    if (wire_take_bytes(&r, 1 << 3 | WIRE_LEN, &f.bytes) && !add_locations(p, f.bytes))
+        return false;
+    if (wire_take_bytes(&r, 2 << 3 | WIRE_LEN, &f.bytes) && !add_values(p, f.bytes))
+        return false;
     while (wire_next(&r, &f)) {
         if (!sample_field(p, &f))
             return false;
@@ -224,16 +225,28 @@ static bool check_sample(struct pprof_reader *p)
     return true;
 }
 
+static void end_block(struct pprof_reader *p)
+{
+    struct pprof_sample_block *block = &p->block;
+    uint32_t stacks[BUILDER_STACK_BLOCK];
+    builder_stacks_take(p->builder, stacks);
+    for (uint32_t i = 0; i < block->count; i++)
+        sample_writer_add(&p->samples, stacks[i], block->sets[i], block->links[i]);
+    block->count = 0;
+}
+
 static bool read_sample(struct pprof_reader *p, struct bytes message)
 {
+    struct pprof_sample_block *block = &p->block;
     p->depth = p->value_count = 0;
-    uint32_t set, link;
-    if (!read_fields(p, message) || !check_sample(p) || !pprof_labels_take(p, &set, &link))
+    if (!read_fields(p, message) || !check_sample(p) ||
+        !pprof_labels_take(p, &block->sets[block->count], &block->links[block->count]))
         return false;
-    uint32_t stack = builder_stack(p->builder, p->stack, (uint32_t)p->depth);
-    sample_writer_add(&p->samples, stack, set, link);
+    builder_stack_put(p->builder, (uint32_t)p->depth);
     for (size_t i = 0; i < p->value_count; i++)
         observation_writer_add_value(&p->observations[i], p->values[i]);
+    if (++block->count == BUILDER_STACK_BLOCK)
+        end_block(p);
     return true;
 }
 
@@ -241,11 +254,14 @@ static bool init_writers(struct pprof_reader *p)
 {
     size_t types = p->header.sample_types.count;
     sample_writer_init(&p->samples, p->builder);
+    sample_writer_expect(&p->samples, p->header.samples.count);
     p->observations = mem_try_array(types, sizeof *p->observations);
     if (p->observations == NULL)
         return pprof_no_memory(p);
-    for (size_t i = 0; i < types; i++)
+    for (size_t i = 0; i < types; i++) {
         observation_writer_init(&p->observations[i], p->builder);
+        observation_writer_expect(&p->observations[i], p->header.samples.count);
+    }
     return true;
 }
 
@@ -262,6 +278,7 @@ bool pprof_read_samples(struct pprof_reader *p)
         if (p->place_number % 1024 == 1023 && builder_failed(p->builder))
             return false; // builder_finish says why
     }
+    end_block(p);
     p->place = NULL;
     return true;
 }

@@ -185,10 +185,13 @@ bool pprof_scan(struct pprof_reader *p, struct bytes data)
     wire_reader_init(&r, data);
     struct wire_field f;
     const uint8_t *start = r.at;
-    while (wire_next(&r, &f)) {
-        if (!any_field(p, &r, &f, start))
+    for (;; start = r.at) {
+        struct bytes sample; // nearly all there is
+        bool is_sample = wire_take_bytes(&r, FIELD_SAMPLE << 3 | WIRE_LEN, &sample);
+        if (!is_sample && !wire_next(&r, &f))
             break;
-        start = r.at;
+        if (is_sample ? !sample_add(p, start, r.at) : !any_field(p, &r, &f, start))
+            break;
     }
     if (r.error == wire_no_memory)
         return pprof_no_memory(p);
@@ -205,7 +208,7 @@ struct pprof_items pprof_items_of(const struct pprof_section *s, uint32_t field)
     return i;
 }
 
-bool pprof_items_next(struct pprof_items *i, struct bytes *message_out)
+bool pprof_items_search(struct pprof_items *i, struct bytes *message_out)
 {
     struct wire_field f;
     while (wire_next(&i->r, &f)) {

@@ -146,11 +146,16 @@ struct attribute_list {
     uint32_t count;
 };
 
+static void add_bool(struct pprof_reader *p, struct attribute_list *l, const char *key, bool is)
+{
+    struct value v = value_bool(is);
+    l->ids[l->count++] = builder_attribute(p->builder, builder_string_text(p->builder, key), 0, &v);
+}
+
 static void add_flag(struct pprof_reader *p, struct attribute_list *l, const char *key, bool set)
 {
-    struct value yes = value_bool(true);
     if (set)
-        l->ids[l->count++] = builder_attribute(p->builder, builder_string_text(p->builder, key), 0, &yes);
+        add_bool(p, l, key, true);
 }
 
 static bool add_build_id(struct pprof_reader *p, struct attribute_list *l, uint64_t index)
@@ -188,6 +193,8 @@ static bool read_mapping(struct pprof_reader *p, struct bytes message)
     m.memory_start = n[1];
     m.memory_limit = n[2];
     m.file_offset = n[3];
+    if (l.count == 0 && m.filename == 0 && (n[1] | n[2] | n[3]) == 0)
+        add_bool(p, &l, "pprof.mapping.has_functions", false); // else it would be element 0: no mapping
     m.attribute_set = builder_attribute_set(p->builder, l.ids, l.count);
     ids_add(&p->mappings, n[0], builder_mapping(p->builder, &m));
     return true;
@@ -274,11 +281,15 @@ static bool read_location(struct pprof_reader *p, struct bytes message)
         return pprof_damaged(p, &r);
     if (n.id == 0)
         return pprof_fail(p, ERR_INVALID, "its id is 0");
+    uint32_t mapping = location_mapping(p, n.mapping);
+    if (p->unused != NULL && p->unused[p->place_number])
+        return true;
     add_flag(p, &l, "pprof.location.is_folded", n.folded != 0);
-    struct batch_location location = {.mapping = location_mapping(p, n.mapping),
-                                      .attribute_set = builder_attribute_set(p->builder, l.ids, l.count),
-                                      .address = n.address};
-    ids_add(&p->locations, n.id, builder_location(p->builder, &location, p->lines, n.line_count));
+    struct batch_location location = {
+        .mapping = mapping, .attribute_set = builder_attribute_set(p->builder, l.ids, l.count), .address = n.address};
+    uint32_t value = builder_location(p->builder, &location, p->lines, n.line_count);
+    p->location_mappings[value] = mapping;
+    ids_add(&p->locations, n.id, value);
     return true;
 }
 
@@ -334,18 +345,62 @@ static bool init_tables(struct pprof_reader *p)
 {
     const struct pprof_header *h = &p->header;
     p->string_ids = mem_try_array(h->strings.count, sizeof *p->string_ids);
-    if (p->string_ids == NULL)
+    p->location_mappings = mem_try_array((size_t)h->locations.count + 1, sizeof *p->location_mappings);
+    if (p->string_ids == NULL || p->location_mappings == NULL)
         return pprof_no_memory(p);
     memset(p->string_ids, 0xff, h->strings.count * sizeof *p->string_ids);
     return ids_init(p, &p->mappings, h->mappings.count) && ids_init(p, &p->functions, h->functions.count) &&
            ids_init(p, &p->locations, h->locations.count);
 }
 
-bool pprof_read_tables(struct pprof_reader *p)
+static bool read_tables(struct pprof_reader *p)
 {
     const struct pprof_header *h = &p->header;
     return init_tables(p) && read_section(p, &h->mappings, 3, "mapping", read_mapping) &&
            ids_index(p, &p->mappings, "mapping") && read_section(p, &h->functions, 5, "function", read_function) &&
            index_functions(p) && read_section(p, &h->locations, 4, "location", read_location) &&
            ids_index(p, &p->locations, "location");
+}
+
+static void forget_tables(struct pprof_reader *p)
+{
+    struct pprof_ids *const ids[] = {&p->mappings, &p->functions, &p->locations};
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        pprof_ids_fini(ids[i]);
+        *ids[i] = (struct pprof_ids){.ids = NULL};
+    }
+    free(p->string_ids);
+    free(p->location_mappings);
+    p->string_ids = p->location_mappings = NULL;
+    p->pair_functions = false;
+    p->line_number = 0;
+    builder_destroy(&p->builder);
+}
+
+// From the start, without the locations that no sample uses.
+static bool read_again(struct pprof_reader *p, const uint8_t *unused)
+{
+    forget_tables(p);
+    p->builder = builder_create(p->limits->max_batch_bytes);
+    if (p->builder == NULL)
+        return pprof_no_memory(p);
+    p->unused = unused;
+    bool good = read_tables(p);
+    p->unused = NULL;
+    return good;
+}
+
+bool pprof_read_tables(struct pprof_reader *p)
+{
+    const struct pprof_report before = *p->report;
+    uint8_t *unused = NULL;
+    bool good = read_tables(p) && pprof_find_unused(p, &unused);
+    if (good && unused != NULL) {
+        *p->report = before;
+        good = read_again(p, unused);
+    }
+    free(unused);
+    free(p->location_mappings);
+    p->location_mappings = NULL;
+    return good;
 }

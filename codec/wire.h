@@ -30,9 +30,31 @@ bool wire_value(struct wire_reader *r, uint64_t tag, struct wire_field *f);
 uint64_t wire_varint_slow(struct wire_reader *r);
 static inline uint64_t wire_varint(struct wire_reader *r)
 {
-    if (r->at != r->end && *r->at < 0x80)
-        return *r->at++;
+    const uint8_t *at = r->at;
+    if (r->end - at >= 2) {
+        bool two = at[0] >= 0x80;
+        if (!two || at[1] < 0x80) {
+            r->at = at + 1 + two;
+            return two ? (at[0] & 0x7fu) | (unsigned)at[1] << 7 : at[0];
+        }
+    }
     return wire_varint_slow(r);
+}
+// The next field if it is a LEN with this one-byte tag and a length of one or two bytes; else false, and
+// nothing is read: wire_next sees to it.
+static inline bool wire_take_bytes(struct wire_reader *r, uint8_t tag, struct bytes *out)
+{
+    const uint8_t *at = r->at;
+    if (r->end - at < 3 || at[0] != tag || (at[1] >= 0x80 && at[2] >= 0x80))
+        return false;
+    bool two = at[1] >= 0x80;
+    size_t len = two ? (at[1] & 0x7fu) | (size_t)at[2] << 7 : at[1];
+    at += two ? 3 : 2;
+    if (len > (size_t)(r->end - at))
+        return false;
+    *out = (struct bytes){at, len};
+    r->at = at + len;
+    return true;
 }
 void wire_fail(struct wire_reader *r, const char *reason); // keeps the first
 size_t wire_offset(const struct wire_reader *r);           // of the cursor, for messages

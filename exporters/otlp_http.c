@@ -2,6 +2,7 @@
 // OTLP over HTTP/1.1 (opentelemetry-proto docs/specification.md, "OTLP/HTTP").
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "codec/compress.h"
 #include "codec/otlp.h"
 #include "exporters/exporter.h"
@@ -9,8 +10,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <strings.h>
 
 #define PROFILES_PATH "/v1development/profiles"
+#define PROTOBUF_TYPE "application/x-protobuf"
 #define VERSION_HEADER "otlp-profiles-development-version"
 
 // The queue resends records as they are, so a header table of this size serves all of them.
@@ -159,6 +162,17 @@ static void check_url(const char *url, const char *key, const struct component_c
         check_error(check, key, "%s", e.text);
 }
 
+static void check_header(const struct config_pair *header, size_t number, const struct component_check *check)
+{
+    if (!http_header_valid(header->name, header->value))
+        check_error(check, "headers",
+                    "header %zu is not valid: a name is letters, digits and -, a value has no line ends or other "
+                    "control characters",
+                    number);
+    else if (strcasecmp(header->name, "Content-Encoding") == 0)
+        check_error(check, "headers", "Content-Encoding follows from compression: leave it out");
+}
+
 static void check_settings(const void *settings, const struct component_check *check)
 {
     const struct otlp_http_settings *s = settings;
@@ -167,11 +181,7 @@ static void check_settings(const void *settings, const struct component_check *c
     check_url(s->endpoint, "endpoint", check);
     check_url(s->profiles_endpoint, "profiles_endpoint", check);
     for (size_t i = 0; i < s->headers.count; i++)
-        if (!http_header_valid(s->headers.items[i].name, s->headers.items[i].value))
-            check_error(check, "headers",
-                        "header %zu is not valid: a name is letters, digits and -, a value has no "
-                        "line ends or other control characters",
-                        i + 1);
+        check_header(&s->headers.items[i], i + 1, check);
     if (s->tls.ca_file != NULL && s->tls.ca_pem != NULL)
         check_error(check, "tls", "provide either ca_file or ca_pem, but not both");
     if ((s->tls.cert_file == NULL) != (s->tls.key_file == NULL))
@@ -181,12 +191,21 @@ static void check_settings(const void *settings, const struct component_check *c
                     s->compression_level);
 }
 
+static void add_own_header(struct otlp_http *x, const char *name, const char *value)
+{
+    const struct config_pairs *given = &x->settings->headers;
+    for (size_t i = 0; i < given->count; i++)
+        if (strcasecmp(given->items[i].name, name) == 0)
+            return;
+    x->headers[x->header_count++] = (struct http_header){name, value};
+}
+
 static void fill_headers(struct otlp_http *x)
 {
     const struct config_pairs *own = &x->settings->headers;
     x->headers = mem_alloc((own->count + OWN_HEADERS) * sizeof *x->headers);
-    x->headers[x->header_count++] = (struct http_header){"Content-Type", "application/x-protobuf"};
-    x->headers[x->header_count++] = (struct http_header){VERSION_HEADER, "1"};
+    add_own_header(x, "Content-Type", PROTOBUF_TYPE);
+    add_own_header(x, VERSION_HEADER, "1");
     for (size_t i = 0; i < own->count; i++)
         x->headers[x->header_count++] = (struct http_header){own->items[i].name, own->items[i].value};
 }
@@ -262,35 +281,70 @@ static enum err_code encode(struct exporter *self, const struct batch *batch, st
     return rc;
 }
 
-// The peer's own words: google.rpc.Status, or the beginning of a text.
-static struct bytes peer_message(const struct http_response *response)
+static bool is_control(struct bytes character)
+{
+    const uint8_t *c = character.data;
+    return c[0] <= ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
+}
+
+// What a peer says goes to logs and terminals: no controls, no broken characters, no runs of spaces; of a page
+// only its text.
+static void clean_message(struct bytes raw, bool is_page, char out[MAX_MESSAGE + 1])
+{
+    size_t used = 0, len;
+    bool in_tag = false, space = false;
+    for (; raw.len != 0; raw = (struct bytes){raw.data + len, raw.len - len}) {
+        size_t valid = utf8_char_len(raw);
+        len = valid != 0 ? valid : 1;
+        in_tag = is_page && (in_tag || raw.data[0] == '<');
+        if (in_tag || valid == 0 || is_control(raw)) {
+            in_tag = in_tag && raw.data[0] != '>';
+            space = used != 0;
+            continue;
+        }
+        if (used + space + len > MAX_MESSAGE)
+            break;
+        if (space)
+            out[used++] = ' ';
+        memcpy(out + used, raw.data, len);
+        used += len;
+        space = false;
+    }
+    out[used] = '\0';
+}
+
+static bool has_type(const struct http_response *response, const char *media_type)
 {
     const char *type = http_response_header(response, "content-type");
+    return type != NULL && strncasecmp(type, media_type, strlen(media_type)) == 0;
+}
+
+// The peer's own words: google.rpc.Status, or the beginning of a text.
+static void peer_message(const struct http_response *response, char out[MAX_MESSAGE + 1])
+{
     int32_t code;
     struct bytes message = {NULL, 0};
-    if (type != NULL && strncmp(type, "application/x-protobuf", 22) == 0 &&
-        otlp_decode_status(response->body, &code, &message))
-        return message;
-    message = response->body;
-    if (message.len > MAX_MESSAGE)
-        message.len = MAX_MESSAGE;
-    return message;
+    if (!has_type(response, PROTOBUF_TYPE) || !otlp_decode_status(response->body, &code, &message))
+        message = response->body;
+    clean_message(message, has_type(response, "text/html"), out);
 }
 
 static struct verdict judge_success(const struct otlp_http *x, const struct http_response *response)
 {
     int64_t rejected = 0;
     struct bytes message = {NULL, 0};
+    char text[MAX_MESSAGE + 1];
     // Taken is taken: an answer we cannot read does not undo it.
     if (!otlp_decode_response(response->body, &rejected, &message))
         return (struct verdict){.kind = VERDICT_OK};
+    clean_message(message, false, text);
     if (rejected > 0) {
-        struct verdict v = verdict_make(VERDICT_PARTIAL, "%.*s", BYTES_PRINT(message));
+        struct verdict v = verdict_make(VERDICT_PARTIAL, "%s", text);
         v.rejected_profiles = (uint64_t)rejected;
         return v;
     }
-    if (message.len != 0)
-        log_warn(&x->exporter.component.log, "the peer took a request with a warning: %.*s", BYTES_PRINT(message));
+    if (text[0] != '\0')
+        log_warn(&x->exporter.component.log, "the peer took a request with a warning: %s", text);
     return (struct verdict){.kind = VERDICT_OK};
 }
 
@@ -300,9 +354,11 @@ static struct verdict judge_status(const struct otlp_http *x, const struct http_
     if (status >= 200 && status < 300)
         return judge_success(x, response);
     bool again = status == 429 || status == 502 || status == 503 || status == 504;
-    struct bytes message = peer_message(response);
-    struct verdict v = verdict_make(again ? VERDICT_RETRY : VERDICT_REFUSED, "%s answers %d%s%.*s", x->url, status,
-                                    message.len != 0 ? ": " : "", BYTES_PRINT(message));
+    char text[MAX_MESSAGE + 1];
+    peer_message(response, text);
+    // The query may hold a key.
+    struct verdict v = verdict_make(again ? VERDICT_RETRY : VERDICT_REFUSED, "%.*s answers %d%s%s",
+                                    (int)strcspn(x->url, "?"), x->url, status, text[0] != '\0' ? ": " : "", text);
     v.retry_after_nanos = retry_after_parse(http_response_header(response, "retry-after"),
                                             clock_wall_nanos(x->exporter.component.env->clock));
     return v;
@@ -313,8 +369,9 @@ static void on_done(void *arg, const struct http_response *response)
     struct flight *f = arg;
     struct otlp_http *x = f->exporter;
     struct send *send = f->send;
-    struct verdict v = response->outcome == HTTP_ANSWERED ? judge_status(x, response)
-                                                          : verdict_make(VERDICT_RETRY, "%s", response->error);
+    // A status whose body broke off, or is too large to read, says as much: taken is taken.
+    struct verdict v =
+        response->status != 0 ? judge_status(x, response) : verdict_make(VERDICT_RETRY, "%s", response->error);
     *f->link = f->next;
     if (f->next != NULL)
         f->next->link = f->link;

@@ -21,6 +21,7 @@ struct http1_response {
     bool keep_alive;
     bool any_byte;    // something was received
     bool end_is_fine; // the body ends with the connection
+    int status;       // of the final response, once its headers are there and make sense; 0 before
     struct err error; // when FAILED
 };
 
@@ -31,6 +32,11 @@ void http1_response_fini(struct http1_response *r);
 enum http1_state http1_response_feed(struct http1_response *r, struct bytes received);
 // The connection has ended: COMPLETE for a body without a length, else FAILED.
 enum http1_state http1_response_end(struct http1_response *r);
+// Known before the body is; 0 = not yet.
+static inline int http1_response_status(const struct http1_response *r)
+{
+    return r->status;
+}
 // Status, headers and body; valid until fini.
 void http1_response_view(const struct http1_response *r, struct http_response *out);
 

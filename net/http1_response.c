@@ -80,6 +80,8 @@ static int on_headers_complete(llhttp_t *p)
         return refuse(r, ERR_INVALID, "the peer switched protocols without being asked");
     if (codings > 0 && (codings > 1 || strcasecmp(coding, "chunked") != 0 || p->http_minor == 0))
         return refuse(r, ERR_UNSUPPORTED, "the response has a Transfer-Encoding other than chunked");
+    if (!is_interim(p))
+        r->status = p->status_code;
     if (has_no_body(r, p))
         return 1;
     if ((p->flags & F_CONTENT_LENGTH) != 0) {

@@ -182,7 +182,8 @@ static void finish(struct http_call *call, bool reusable, const struct http_resp
 
 static void fail(struct http_call *call, enum http_outcome outcome)
 {
-    struct http_response response = {.outcome = outcome, .error = call->error.text};
+    struct http_response response = {
+        .outcome = outcome, .status = http1_response_status(&call->response), .error = call->error.text};
     finish(call, false, &response);
 }
 

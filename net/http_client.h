@@ -40,7 +40,7 @@ enum http_outcome {
 
 struct http_response {
     enum http_outcome outcome;
-    int status; // when ANSWERED
+    int status; // when ANSWERED, and otherwise if it was there before the rest failed; 0 = not known
     const struct http_header *headers;
     size_t header_count;
     struct bytes body; // inflated if the server sent gzip, although we never ask for it

@@ -352,7 +352,7 @@ enum err_code http_server_create(uv_loop_t *loop, const struct http_server_optio
     struct http_server *s = NULL;
     int status = listen_on_first(loop, request.addrinfo, &s);
     uv_freeaddrinfo(request.addrinfo);
-    if (status < 0)
+    if (s == NULL)
         return err_set(e, ERR_IO, "listen on %s: %s", options->endpoint, uv_strerror(status));
     s->loop = loop;
     s->options = *options;

@@ -96,8 +96,8 @@ static enum err_code parse_authority(struct bytes authority, struct url *u, stru
         u->user_info = (struct bytes){authority.data, at - 1};
         authority = skip(authority, at);
     }
-    struct bytes port;
-    bool has_port;
+    struct bytes port = {NULL, 0};
+    bool has_port = false;
     enum err_code code = split_host(authority, &u->host, &u->is_ipv6, &port, &has_port, e);
     if (code != ERR_OK || !has_port)
         return code;

@@ -2,6 +2,7 @@
 #include "pipeline/budget.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,41 +38,31 @@ bool budget_try_change(struct budget *b, size_t old_bytes, size_t new_bytes)
     return true;
 }
 
-// One number in a file, as cgroup files have it; 0 if there is none ("max", no file).
-static unsigned long long read_number(const char *root, const char *path)
+// The number behind `name` at the start of a file; 0 if there is none ("max", no file).
+static unsigned long long read_number(const char *root, const char *path, const char *name)
 {
-    char full[512];
+    char full[512], line[128] = "";
     snprintf(full, sizeof full, "%s/%s", root, path);
     FILE *f = fopen(full, "r");
     if (f == NULL)
         return 0;
-    unsigned long long n = 0;
-    if (fscanf(f, "%llu", &n) != 1)
-        n = 0;
+    bool found = fgets(line, sizeof line, f) != NULL && strncmp(line, name, strlen(name)) == 0;
     fclose(f);
-    return n;
+    return found ? strtoull(line + strlen(name), NULL, 10) : 0;
 }
 
 static unsigned long long machine_bytes(const char *root)
 {
-    char full[512];
-    snprintf(full, sizeof full, "%s/proc/meminfo", root);
-    FILE *f = fopen(full, "r");
-    unsigned long long kib = 0;
-    if (f != NULL) {
-        if (fscanf(f, "MemTotal: %llu kB", &kib) != 1)
-            kib = 0;
-        fclose(f);
-    }
+    unsigned long long kib = read_number(root, "proc/meminfo", "MemTotal:");
     return kib != 0 ? kib * 1024 : 1ULL << 30;
 }
 
 size_t budget_default_limit(const char *root)
 {
     unsigned long long machine = machine_bytes(root);
-    unsigned long long group = read_number(root, "sys/fs/cgroup/memory.max");
+    unsigned long long group = read_number(root, "sys/fs/cgroup/memory.max", "");
     if (group == 0)
-        group = read_number(root, "sys/fs/cgroup/memory/memory.limit_in_bytes");
+        group = read_number(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "");
     // cgroup v1 says "no limit" with a number near 2^63.
     if (group != 0 && group < machine)
         return (size_t)(group / 4 * 3);

@@ -30,6 +30,7 @@ struct verdict {
     enum verdict_kind kind;
     uint64_t rejected_profiles;  // PARTIAL
     int64_t retry_after_nanos;   // RETRY; 0 = the waiter's own judgement
+    bool queue_full;             // RETRY: nothing was tried, a sending queue has no room
     char text[VERDICT_TEXT_MAX]; // one sentence, terminated
 };
 

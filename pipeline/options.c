@@ -6,12 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum err_code add(struct option_values *v, const char *what, const char *value, struct err *e)
+static enum err_code add(const struct option *o, const char *value, struct err *e)
 {
+    struct option_values *v = o->values;
     if (v->count == COUNT_OF(v->items))
-        return err_set(e, ERR_INVALID, "%s is given more than %zu times", what, COUNT_OF(v->items));
+        return err_set(e, ERR_INVALID, "--%s is given more than %zu times", o->name, COUNT_OF(v->items));
     v->items[v->count++] = value;
     return ERR_OK;
+}
+
+// value NULL = the switch stands alone. "=false" takes back what came before.
+static enum err_code add_switch(const struct option *o, const char *value, struct err *e)
+{
+    if (value != NULL && strcmp(value, "false") == 0) {
+        o->values->count = 0;
+        return ERR_OK;
+    }
+    if (value != NULL && strcmp(value, "true") != 0)
+        return err_set(e, ERR_INVALID, "--%s takes no value, or true or false", o->name);
+    return add(o, "true", e);
 }
 
 static const struct option *find(const struct option *options, size_t count, const char *name, size_t len)
@@ -45,13 +58,13 @@ static enum err_code parse_one(const struct option *options, size_t count, int a
     if (o == NULL)
         return unknown(options, count, name, len, e);
     if (o->value == NULL)
-        return name[len] == '=' ? add(o->values, argv[*i], name + len + 1, e) : add(o->values, argv[*i], "true", e);
+        return add_switch(o, name[len] == '=' ? name + len + 1 : NULL, e);
     if (name[len] == '=')
-        return add(o->values, argv[*i], name + len + 1, e);
+        return add(o, name + len + 1, e);
     if (*i + 1 >= argc)
         return err_set(e, ERR_INVALID, "--%s needs a value: --%s %s", o->name, o->name, o->value);
     *i += 1;
-    return add(o->values, o->name, argv[*i], e);
+    return add(o, argv[*i], e);
 }
 
 enum err_code options_parse(const struct option *options, size_t count, int argc, char **argv, int *rest_out,

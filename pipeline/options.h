@@ -16,7 +16,7 @@ struct option {
     const char *name;  // "config": given as --config
     const char *value; // "FILE" in help; NULL = a switch
     const char *help;
-    struct option_values *values; // a switch adds "true"
+    struct option_values *values; // a switch adds "true"; --NAME=false empties it
 };
 
 // Options go to their tables, everything else is moved to the front of argv and counted in rest_out; "--" ends

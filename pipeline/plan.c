@@ -133,7 +133,8 @@ static void decode_settings(struct planner *p, struct component_plan *c)
     (void)fields_decode(targets, count, c->node, c->at, name, &p->plan->arena, p->errors);
     // Checked also after errors: a user mends a file once.
     struct component_check check = {c->node, c->at, name, p->errors, extension_is_started, p};
-    if (c->kind == KIND_EXPORTER && ((struct exporter_settings *)c->common)->queue_storage != NULL)
+    const struct exporter_settings *exporter = c->kind == KIND_EXPORTER ? c->common : NULL;
+    if (exporter != NULL && exporter->queue_storage != NULL)
         check_error(&check, "sending_queue.storage", "queues on disk are not available yet; remove the key");
     if (c->module->check != NULL)
         c->module->check(c->settings, &check);

@@ -223,6 +223,7 @@ static void refuse(struct queue *q, struct verdict *refusal)
                             q->options.exporter_id, queue_load(q), q->options.settings->queue_size,
                             units[q->options.settings->sizer], atomic_load(&q->options.budget->used),
                             q->options.budget->limit);
+    refusal->queue_full = true;
 }
 
 bool queue_reserve(struct queue *q, struct record *r, struct verdict *refusal)

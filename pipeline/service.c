@@ -6,6 +6,7 @@
 #include "exporters/exporter.h"
 #include "extensions/extension.h"
 #include "pipeline/graph.h"
+#include "pipeline/trim.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -51,6 +52,7 @@ struct service {
     uv_signal_t signals[2];
     size_t signal_count;
     uv_timer_t poll;
+    struct trim trim;
     struct loop_task ready_task;
 };
 
@@ -115,6 +117,8 @@ static void init_threads(struct service *s)
     s->workers = workers_create(worker_count(s), JOB_RING_ENTRIES, s->budget.limit);
     CHECK(uv_timer_init(&s->loops[0].uv, &s->poll) == 0);
     s->poll.data = s;
+    uint64_t trim_after = s->options->trim_after_ms;
+    trim_start(&s->trim, &s->loops[0].uv, trim_after != 0 ? trim_after : TRIM_AFTER_MS, s->workers, &s->budget);
 }
 
 static void init_log(struct service *s)
@@ -362,6 +366,7 @@ static void close_handles(struct service *s)
     for (size_t i = 0; i < s->signal_count; i++)
         uv_close((uv_handle_t *)&s->signals[i], NULL);
     uv_close((uv_handle_t *)&s->poll, NULL);
+    trim_close(&s->trim);
     for (unsigned i = s->loop_count; i-- > 0;)
         loop_stop(&s->loops[i]);
 }
@@ -512,7 +517,7 @@ int service_run(const struct service_options *options)
     signal(SIGPIPE, SIG_IGN);
     mallopt(M_ARENA_MAX, MALLOC_ARENAS);
     // Large buffers come and go with every file: fetching their pages from the system each time costs a
-    // quarter of the work. They stay with the process until it has been quiet for a while (see trim).
+    // quarter of the work. They stay with the process until it has been quiet for a while (see trim.h).
     mallopt(M_MMAP_THRESHOLD, MALLOC_KEEP_BYTES);
     mallopt(M_TRIM_THRESHOLD, MALLOC_KEEP_BYTES);
     arena_init(&s.arena, 0);

@@ -15,6 +15,7 @@ struct service_options {
     FILE *log_stream;                  // NULL = stderr
     bool quiet;                        // no lines about start and end below warn
     bool handle_signals;               // SIGINT, SIGTERM
+    uint64_t trim_after_ms;            // quiet time after which freed memory goes to the system; 0 = a minute
     // Called on loop 0 when everything runs; may call service_stop. NULL = nobody.
     void (*on_ready)(void *arg, struct service *s);
     void *arg;

@@ -11,6 +11,7 @@ struct workers {
     struct ring ring;
     unsigned count;
     _Atomic size_t busy; // waiting and running
+    _Atomic size_t submitted;
     struct worker {
         struct workers *pool;
         unsigned index;
@@ -65,8 +66,10 @@ struct workers *workers_create(unsigned count, size_t max_entries, size_t max_by
 bool workers_try_submit(struct workers *w, struct job *job)
 {
     atomic_fetch_add(&w->busy, 1);
-    if (ring_try_post(&w->ring, &job->node))
+    if (ring_try_post(&w->ring, &job->node)) {
+        atomic_fetch_add_explicit(&w->submitted, 1, memory_order_relaxed);
         return true;
+    }
     atomic_fetch_sub(&w->busy, 1);
     return false;
 }
@@ -74,7 +77,13 @@ bool workers_try_submit(struct workers *w, struct job *job)
 void workers_submit(struct workers *w, struct job *job)
 {
     atomic_fetch_add(&w->busy, 1);
+    atomic_fetch_add_explicit(&w->submitted, 1, memory_order_relaxed);
     ring_post(&w->ring, &job->node);
+}
+
+size_t workers_submitted(const struct workers *w)
+{
+    return atomic_load_explicit(&w->submitted, memory_order_relaxed);
 }
 
 size_t workers_busy(struct workers *w)

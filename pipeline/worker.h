@@ -18,6 +18,7 @@ struct workers *workers_create(unsigned count, size_t max_entries, size_t max_by
 bool workers_try_submit(struct workers *w, struct job *job) MUST_USE;
 // Past the bounds: for work that continues what was admitted already. Never fails.
 void workers_submit(struct workers *w, struct job *job);
+size_t workers_submitted(const struct workers *w); // so far; wraps
 // Jobs waiting or running.
 size_t workers_busy(struct workers *w);
 unsigned workers_count(const struct workers *w);

@@ -181,6 +181,53 @@ bool builder_grow_index(struct builder *b, struct index_table *index)
     return builder_charge(b, index_bytes(index) - before);
 }
 
+bool builder_may_expect(const struct builder *b, size_t bytes)
+{
+    return !b->failed && bytes <= (b->max_bytes - b->used_bytes) / 2;
+}
+
+// Room for `count` items, element 0 not among them.
+static void expect_items(struct builder *b, struct table *t, uint32_t count, size_t item_size)
+{
+    size_t need = (size_t)count + 1;
+    bool may = builder_may_expect(b, need * item_size);
+    if (may && !builder_grow(b, &t->items, &t->capacity, need, item_size))
+        return; // noted in b
+}
+
+static void expect_index(struct builder *b, struct table *t, uint32_t count)
+{
+    size_t before = index_bytes(&t->index), after = index_table_bytes(count + 1);
+    if (count >= UINT32_MAX / 4 || after <= before || !builder_may_expect(b, after))
+        return;
+    if (index_table_expect(&t->index, count + 1))
+        b->used_bytes += after - before;
+    else
+        fail_memory(b);
+}
+
+void builder_expect(struct builder *b, const struct builder_expected *expected)
+{
+    const struct {
+        struct table *table;
+        uint32_t count;
+        size_t item_size;
+        bool indexed;
+    } all[] = {
+        {&b->strings, expected->strings, sizeof(struct bytes), true},
+        {&b->functions, expected->functions, sizeof(struct batch_function), true},
+        {&b->locations, expected->locations, sizeof(struct batch_location), true},
+        {&b->lines, expected->lines, sizeof(struct batch_line), false},
+        {&b->stacks, expected->stacks, sizeof(struct batch_range), true},
+        {&b->stack_locations, expected->stack_locations, sizeof(uint32_t), false},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        expect_items(b, all[i].table, all[i].count, all[i].item_size);
+        if (all[i].indexed)
+            expect_index(b, all[i].table, all[i].count);
+    }
+}
+
 void *builder_shrink(struct builder *b, void *items, size_t *capacity, size_t count, size_t item_size)
 {
     if (count >= *capacity) // full, or a column that was never begun

@@ -19,6 +19,13 @@ struct builder *builder_create(size_t max_bytes);
 void builder_destroy(struct builder **b);
 bool builder_failed(const struct builder *b);
 
+// How many items are to come, at most: room is made once instead of growing again and again. A hint only: what
+// would take too much of max_bytes is left to grow.
+struct builder_expected {
+    uint32_t strings, functions, locations, lines, stacks, stack_locations;
+};
+void builder_expect(struct builder *b, const struct builder_expected *expected);
+
 // Dictionary items. The zero value gives id 0. Bytes and values are copied.
 uint32_t builder_string(struct builder *b, struct bytes text); // broken UTF-8 is replaced by U+FFFD and counted
 uint32_t builder_string_text(struct builder *b, const char *text);
@@ -28,6 +35,15 @@ uint32_t builder_function(struct builder *b, const struct batch_function *f);
 uint32_t builder_location(struct builder *b, const struct batch_location *l, const struct batch_line *lines,
                           uint32_t line_count);
 uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t count);
+// The same for a decoder of many stacks: it writes them behind each other where they may stay, and they are
+// looked up a block at a time, when the places to look are on their way from memory. Between the first room and
+// the take no other stack may be added, and these ids are not checked.
+enum { BUILDER_STACK_BLOCK = 16 };
+// Where the next stack of the block goes, with room for max_count ids; what was written there before stays.
+// NULL after a failure.
+uint32_t *builder_stack_room(struct builder *b, size_t max_count);
+void builder_stack_put(struct builder *b, uint32_t count);      // ends it; at most BUILDER_STACK_BLOCK in a block
+void builder_stacks_take(struct builder *b, uint32_t *ids_out); // one id for each; all 0 after a failure
 uint32_t builder_link(struct builder *b, const struct batch_link *l);
 // Broken UTF-8 inside the value is repaired and counted, too; so it is in resources and scopes.
 uint32_t builder_attribute(struct builder *b, uint32_t key, uint32_t unit, const struct value *v);
@@ -68,6 +84,7 @@ struct sample_writer {
 // fini is due in every case, also after take.
 void sample_writer_init(struct sample_writer *w, struct builder *b);
 void sample_writer_fini(struct sample_writer *w);
+void sample_writer_expect(struct sample_writer *w, uint32_t samples); // a hint, as builder_expect
 void sample_writer_add(struct sample_writer *w, uint32_t stack, uint32_t attribute_set, uint32_t link);
 // Seals what was written (one reference, NULL after a failure); the writer is empty again.
 struct columns *sample_writer_take(struct sample_writer *w);
@@ -88,10 +105,16 @@ struct observation_writer {
 
 void observation_writer_init(struct observation_writer *w, struct builder *b);
 void observation_writer_fini(struct observation_writer *w);
+void observation_writer_expect(struct observation_writer *w, uint32_t values); // a hint, as builder_expect
 void observation_writer_add(struct observation_writer *w, const int64_t *values, uint32_t value_count,
                             const uint64_t *timestamps, uint32_t timestamp_count);
 static inline void observation_writer_add_value(struct observation_writer *w, int64_t value)
 {
+    if (w->one_value_each && w->timestamp_count == 0 && w->value_count < w->value_capacity) {
+        w->values[w->value_count++] = value;
+        w->count++;
+        return;
+    }
     observation_writer_add(w, &value, 1, NULL, 0);
 }
 struct observations *observation_writer_take(struct observation_writer *w);

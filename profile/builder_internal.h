@@ -21,6 +21,14 @@ struct marks {
     uint32_t round;
 };
 
+// Stacks that lie behind the flat array and are not looked up yet.
+struct stack_block {
+    uint32_t count; // of stacks
+    size_t ids;     // in all of them
+    uint32_t sizes[BUILDER_STACK_BLOCK];
+    uint64_t hashes[BUILDER_STACK_BLOCK];
+};
+
 struct merge_map;
 
 struct builder {
@@ -31,6 +39,7 @@ struct builder {
 
     struct table strings, mappings, locations, functions, links, attributes, stacks, attribute_sets;
     struct table lines, stack_locations, set_attributes; // flat, without index
+    struct stack_block block;
     struct arena arena;
     struct marks keys, members;
     uint64_t set_seed;
@@ -53,6 +62,8 @@ void builder_discharge(struct builder *b, size_t bytes);
 void *builder_alloc(struct builder *b, size_t count, size_t item_size) MUST_USE;
 bool builder_grow(struct builder *b, void **items, size_t *capacity, size_t need, size_t item_size) MUST_USE;
 bool builder_grow_index(struct builder *b, struct index_table *index) MUST_USE;
+// False when so many bytes should not be taken for a mere hint.
+bool builder_may_expect(const struct builder *b, size_t bytes);
 // Gives back what is not needed of an array that is to be sealed; returns it.
 void *builder_shrink(struct builder *b, void *items, size_t *capacity, size_t count, size_t item_size);
 
@@ -76,7 +87,7 @@ static inline bool table_room(struct builder *b, struct table *t, size_t extra, 
 
 static inline bool index_room(struct builder *b, struct index_table *index)
 {
-    return (index->slots != NULL && index->used < index->mask / 2) || builder_grow_index(b, index);
+    return (index->slots != NULL && index->used < index_table_fill(index->mask)) || builder_grow_index(b, index);
 }
 
 #endif

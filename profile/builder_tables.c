@@ -195,9 +195,14 @@ static bool location_equal(const struct builder *b, uint32_t id, const void *key
 static uint64_t location_hash(const struct location_key *key)
 {
     const struct batch_location *l = key->location;
-    uint64_t words[4] = {l->mapping | (uint64_t)l->attribute_set << 32, l->address, key->line_count, 0};
+    uint64_t words[6] = {l->mapping | (uint64_t)l->attribute_set << 32, l->address, key->line_count};
+    if (key->line_count > 0) { // the usual one goes with the rest
+        words[3] = key->lines[0].function;
+        words[4] = (uint64_t)key->lines[0].line;
+        words[5] = (uint64_t)key->lines[0].column;
+    }
     uint64_t h = hash_bytes(words, sizeof words);
-    for (uint32_t i = 0; i < key->line_count; i++) {
+    for (uint32_t i = 1; i < key->line_count; i++) {
         const struct batch_line *line = &key->lines[i];
         uint64_t more[4] = {h, line->function, (uint64_t)line->line, (uint64_t)line->column};
         h = hash_bytes(more, sizeof more);
@@ -281,6 +286,65 @@ uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t co
     if (find(b, &b->stacks, hash, stack_equal, &key, &slot, &id))
         return id;
     return add_range(b, &b->stacks, &b->stack_locations, &key, hash, slot);
+}
+
+// While all stacks are empty there may be no array.
+static uint32_t *block_start(struct builder *b)
+{
+    static uint32_t nothing;
+    struct table *flat = &b->stack_locations;
+    return flat->items == NULL ? &nothing : (uint32_t *)flat->items + flat->count;
+}
+
+uint32_t *builder_stack_room(struct builder *b, size_t max_count)
+{
+    if (b->failed || !table_room(b, &b->stack_locations, b->block.ids + max_count, sizeof(uint32_t)))
+        return NULL;
+    return block_start(b) + b->block.ids;
+}
+
+void builder_stack_put(struct builder *b, uint32_t count)
+{
+    struct stack_block *block = &b->block;
+    if (b->failed)
+        return;
+    CHECK(block->count < BUILDER_STACK_BLOCK);
+    const uint32_t *ids = block_start(b) + block->ids;
+    uint64_t hash = hash_bytes(ids, count * sizeof *ids);
+    __builtin_prefetch(b->stacks.index.slots + index_table_start(&b->stacks.index, hash));
+    block->hashes[block->count] = hash;
+    block->sizes[block->count++] = count;
+    block->ids += count;
+}
+
+// A new stack usually lies where it belongs already: only a known one before it leaves a gap.
+static uint32_t take_stack(struct builder *b, uint32_t *ids, uint32_t count, uint64_t hash)
+{
+    struct ids key = {ids, count};
+    uint32_t slot, id;
+    if (!ready(b, &b->stacks, sizeof(struct batch_range)))
+        return 0;
+    if (find(b, &b->stacks, hash, stack_equal, &key, &slot, &id))
+        return id;
+    struct table *flat = &b->stack_locations;
+    uint32_t *to = (uint32_t *)flat->items + flat->count;
+    if (to != ids)
+        memmove(to, ids, count * sizeof *ids);
+    ((struct batch_range *)b->stacks.items)[b->stacks.count] = (struct batch_range){flat->count, count};
+    flat->count += count;
+    return add(&b->stacks, hash, slot);
+}
+
+void builder_stacks_take(struct builder *b, uint32_t *ids_out)
+{
+    struct stack_block *block = &b->block;
+    uint32_t *ids = block_start(b);
+    for (uint32_t i = 0; i < block->count; i++) {
+        ids_out[i] = take_stack(b, ids, block->sizes[i], block->hashes[i]);
+        ids += block->sizes[i];
+    }
+    block->count = 0;
+    block->ids = 0;
 }
 
 // Attributes

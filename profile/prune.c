@@ -71,15 +71,47 @@ static void mark_location(struct marker *m, uint32_t id)
 
 static void mark_stack(struct marker *m, uint32_t id)
 {
-    if (!first_mark(m->p->stacks.new_ids, id))
-        return;
-    // The hottest loop of encoding: nothing in it is loaded twice.
-    struct batch_range range = m->d->stacks[id];
+    m->p->stacks.new_ids[id] = 0;
+}
+
+// The hottest loop of encoding, over all that lies in the stacks: it only stores.
+static void mark_ids(uint32_t *marks, const uint32_t *ids, size_t count)
+{
+    size_t i = 0;
+    for (; count - i >= 4; i += 4)
+        marks[ids[i]] = marks[ids[i + 1]] = marks[ids[i + 2]] = marks[ids[i + 3]] = 0;
+    for (; i < count; i++)
+        marks[ids[i]] = 0;
+}
+
+static void mark_stacks_ids(struct marker *m, uint32_t *marks)
+{
+    const struct dictionary *d = m->d;
+    for (uint32_t i = 0; i < d->stack_count; i++)
+        if (m->p->stacks.new_ids[i] != PRUNED)
+            mark_ids(marks, d->stack_locations + d->stacks[i].start, d->stacks[i].count);
+}
+
+static bool all_marked(const uint32_t *marks, uint32_t count)
+{
+    uint32_t i = 0;
+    while (i < count && marks[i] != PRUNED)
+        i++;
+    return i == count;
+}
+
+// After the last mark_stack.
+static void mark_locations(struct marker *m)
+{
+    const struct dictionary *d = m->d;
     uint32_t *marks = m->p->locations.new_ids;
-    const uint32_t *at = m->d->stack_locations + range.start, *end = at + range.count;
-    for (; at != end; at++)
-        if (first_mark(marks, *at))
-            mark_location(m, *at);
+    if (all_marked(m->p->stacks.new_ids, d->stack_count))
+        mark_ids(marks, d->stack_locations, d->stack_location_count);
+    else
+        mark_stacks_ids(m, marks);
+    for (uint32_t i = 0; i < d->location_count; i++)
+        if (marks[i] != PRUNED)
+            mark_location(m, i);
 }
 
 static void mark_columns(struct marker *m, const struct columns *c)
@@ -153,6 +185,7 @@ static bool mark_all(struct marker *m, const struct batch *b)
         if (!mark_resource(m, b->resources[r]))
             return false;
     }
+    mark_locations(m);
     return mark_unused_mappings(m);
 }
 

@@ -31,6 +31,12 @@ void sample_writer_fini(struct sample_writer *w)
     sample_writer_init(w, w->builder);
 }
 
+void sample_writer_expect(struct sample_writer *w, uint32_t samples)
+{
+    if (builder_may_expect(w->builder, samples * sizeof(uint32_t)))
+        (void)GROW(w->builder, w->stacks, w->stack_capacity, samples);
+}
+
 // The first sample that is not zero brings the column into being.
 static bool begin_sets(struct sample_writer *w)
 {
@@ -113,6 +119,12 @@ void observation_writer_fini(struct observation_writer *w)
     observation_writer_init(w, w->builder);
 }
 
+void observation_writer_expect(struct observation_writer *w, uint32_t values)
+{
+    if (builder_may_expect(w->builder, values * sizeof(int64_t)))
+        (void)GROW(w->builder, w->values, w->value_capacity, values);
+}
+
 static bool shape_is_legal(uint32_t values, uint32_t timestamps)
 {
     return timestamps == 0 ? values == 1 : values == 0 || values == timestamps;
@@ -190,12 +202,6 @@ void observation_writer_add(struct observation_writer *w, const int64_t *values,
 {
     if (w->builder->failed)
         return;
-    if (value_count == 1 && timestamp_count == 0 && w->one_value_each && w->timestamp_count == 0 &&
-        w->value_count < w->value_capacity) {
-        w->values[w->value_count++] = values[0];
-        w->count++;
-        return;
-    }
     if (!shape_is_legal(value_count, timestamp_count)) {
         builder_fail(w->builder, ERR_INVALID,
                      "sample %u has %u values and %u timestamps; one value, only timestamps or as many values as "

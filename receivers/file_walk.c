@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -119,6 +120,20 @@ static unsigned folders_in(const char *rest)
 static bool has_wildcard(const char *pattern)
 {
     return pattern[strcspn(pattern, "*?[")] != '\0';
+}
+
+int files_look(const char *pattern, char *folder, size_t size)
+{
+    struct stat st;
+    if (has_wildcard(pattern) || stat(pattern, &st) != 0 || !S_ISDIR(st.st_mode))
+        fixed_folder(pattern, folder, size);
+    else
+        snprintf(folder, size, "%s", pattern);
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return errno;
+    closedir(dir);
+    return 0;
 }
 
 static void walk_wildcards(struct walk *w)

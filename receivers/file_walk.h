@@ -36,6 +36,8 @@ enum err_code files_find(const struct config_strings *include, const struct conf
 enum err_code files_find_named(const struct config_strings *paths, struct found_files *out, struct err *e) MUST_USE;
 // "./a" and "a" are the same file: the path as found_files has it.
 const char *file_path_plain(const char *path);
+// Why the folder in which the search for a glob begins cannot be read: an errno, 0 = it can. Blocks.
+int files_look(const char *pattern, char *folder, size_t size);
 void found_files_fini(struct found_files *f);
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receivers/file_watch.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -214,6 +215,7 @@ static bool settle_outcome(struct watched *f, const struct pprof_file *p)
     case FILE_SENT:
     case FILE_PARTIAL:
         w->blocked = false;
+        log_debug(logger(w), "%s is sent: %" PRIu64 " profiles, %" PRIu64 " samples", f->path, p->profiles, p->samples);
         log_repairs(f, &p->report);
         remember(f);
         return false;
@@ -221,8 +223,11 @@ static bool settle_outcome(struct watched *f, const struct pprof_file *p)
         set_key(f);
         file_done(f);
         return true;
-    case FILE_GAVE_UP:
+    case FILE_QUEUE_FULL:
         w->blocked = true;
+        try_again(f, 0);
+        return true;
+    case FILE_GAVE_UP:
         try_again(f, p->retry_after_nanos > w->settings->interval_nanos ? p->retry_after_nanos
                                                                         : w->settings->interval_nanos);
         return true;
@@ -320,10 +325,24 @@ static void dispatch(struct file_watch *w)
 
 static void run_scan_done(struct loop_task *task);
 
+// A folder that is not there, or not for us, looks like one without files.
+static void note_folders(const struct file_watch *w)
+{
+    const struct config_strings *include = &w->settings->include;
+    char folder[LIMIT_PATH_BYTES];
+    for (size_t i = 0; i < include->count; i++) {
+        int why = files_look(include->items[i], folder, sizeof folder);
+        if (why != 0)
+            log_warn(logger(w), "include %s finds nothing now: %s: %s", include->items[i], folder, strerror(why));
+    }
+}
+
 static void run_scan(struct job *job)
 {
     struct scan *s = CONTAINER_OF(job, struct scan, job);
     const struct file_watch_settings *settings = s->watch->settings;
+    if (!s->watch->first_scan_done)
+        note_folders(s->watch);
     if (files_find(&settings->include, &settings->exclude, &s->found, &s->e) != ERR_OK)
         log_error(logger(s->watch), "%s", s->e.text);
     s->done.run = run_scan_done;

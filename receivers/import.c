@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-enum { MAX_ON_WAY = 64, RETRY_MS = 5 };
+enum {
+    MAX_ON_WAY = 64,
+    RETRY_MS = 5,
+    LOST_AFTER = 10, // files given up in a row: the peer is gone, and thousands more would wait in vain
+};
 
 struct import_settings {
     struct config_strings paths;
@@ -29,6 +33,7 @@ struct import {
     size_t *round, *later;
     size_t round_count, later_count, next, on_way, ended;
     bool last_round;
+    unsigned given_up; // files in a row
     struct job find_job;
     struct loop_task find_done;
     struct err find_error;
@@ -96,13 +101,25 @@ static void maybe_stopped(struct import *m)
 // A file that came too early: in the next round, if this one gets anything done.
 static bool comes_again(const struct import *m, const struct pprof_file *f)
 {
-    return (f->outcome == FILE_BUSY || f->outcome == FILE_IN_FLIGHT || f->outcome == FILE_CHANGED) && !m->closed &&
-           !m->last_round;
+    return (f->outcome == FILE_BUSY || f->outcome == FILE_IN_FLIGHT || f->outcome == FILE_CHANGED ||
+            f->outcome == FILE_QUEUE_FULL) &&
+           !m->closed && !m->last_round;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     send_more(timer->data);
+}
+
+static void note_peer(struct import *m, enum file_outcome outcome)
+{
+    if (outcome == FILE_SENT || outcome == FILE_PARTIAL || outcome == FILE_REFUSED)
+        m->given_up = 0;
+    if (outcome != FILE_GAVE_UP || ++m->given_up != LOST_AFTER || m->closed)
+        return;
+    log_error(&m->receiver.component.log, "the last %d files were not delivered in time: the others are not tried",
+              LOST_AFTER);
+    end(m);
 }
 
 static void end_file(struct import *m, const struct pprof_file *f)
@@ -111,6 +128,7 @@ static void end_file(struct import *m, const struct pprof_file *f)
         known_files_remember(m->known, &f->key, f->path, &f->identity, m->receiver.component.loop, NULL, NULL);
     m->observer.on_file(m->observer.arg, f, is_given(m, f->path));
     m->ended++;
+    note_peer(m, f->outcome);
 }
 
 static void on_outcome(struct pprof_file *f)

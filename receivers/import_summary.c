@@ -78,7 +78,7 @@ static void complain(struct import_summary *s, const struct pprof_file *f, const
         fprintf(stderr, "%s: ", what);
         print_clean(f->path);
         fputs(": ", stderr);
-        print_clean(f->e.text);
+        print_clean(f->e.text[0] != '\0' ? f->e.text : file_outcome_name(f->outcome));
         fputc('\n', stderr);
     } else if (s->complaints == MAX_COMPLAINTS + 1) {
         fprintf(stderr, "more files have errors; they are counted below\n");
@@ -100,7 +100,10 @@ static void note_age(struct import_summary *s, const struct pprof_file *f)
     fprintf(stderr,
             " is %" PRId64 " %s old; Pyroscope refuses profiles older than an hour by default: use --timestamp now "
             "for it\n",
-            days ? hours / 24 : hours, days ? "days" : hours == 1 ? "hour" : "hours");
+            days ? hours / 24 : hours,
+            days         ? "days"
+            : hours == 1 ? "hour"
+                         : "hours");
 }
 
 // Something else that lies in a folder is passed over; a file that was named, or a damaged profile, is an error.
@@ -156,6 +159,7 @@ void import_summary_print(const struct import_summary *s)
         {FILE_UNREADABLE, "not readable at all"},
         {FILE_REFUSED, "refused by the peer"},
         {FILE_GAVE_UP, "not delivered in time"},
+        {FILE_QUEUE_FULL, "no room in the sending queue"},
         {FILE_CHANGED, "changed while being read"},
         {FILE_BUSY, "too large for the memory limit"},
         {FILE_IN_FLIGHT, "same content still under way"},

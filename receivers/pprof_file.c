@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,15 +17,16 @@ enum {
     // values: what is taken from the budget before reading, corrected once the batch is there.
     MEMORY_PER_FILE_BYTE = 14,
     MEMORY_PER_FILE = 64 << 10,
+    MORE_MEMORY = 8, // times as much, for a file that needs more than that
 };
 
 const char *file_outcome_name(enum file_outcome outcome)
 {
     static const char *const names[FILE_OUTCOME_COUNT] = {
-        [FILE_SENT] = "sent",       [FILE_PARTIAL] = "partial", [FILE_GAVE_UP] = "gave_up",
-        [FILE_REFUSED] = "refused", [FILE_INVALID] = "invalid", [FILE_UNREADABLE] = "unreadable",
-        [FILE_CHANGED] = "changed", [FILE_KNOWN] = "known",     [FILE_IN_FLIGHT] = "in_flight",
-        [FILE_BUSY] = "busy",
+        [FILE_SENT] = "sent",       [FILE_PARTIAL] = "partial",       [FILE_GAVE_UP] = "gave_up",
+        [FILE_REFUSED] = "refused", [FILE_INVALID] = "invalid",       [FILE_UNREADABLE] = "unreadable",
+        [FILE_CHANGED] = "changed", [FILE_KNOWN] = "known",           [FILE_IN_FLIGHT] = "in_flight",
+        [FILE_BUSY] = "busy",       [FILE_QUEUE_FULL] = "queue_full",
     };
     return names[outcome];
 }
@@ -82,9 +84,9 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
             f->on_held(f);
         return;
     }
-    f->outcome = outcome_of(v);
+    f->outcome = v->queue_full ? FILE_QUEUE_FULL : outcome_of(v);
     f->retry_after_nanos = v->retry_after_nanos;
-    if (f->outcome == FILE_GAVE_UP || f->outcome == FILE_REFUSED)
+    if (v->kind >= VERDICT_RETRY)
         known_files_release(f->known, &f->key);
     if (v->kind != VERDICT_OK)
         err_set(&f->e, ERR_UNAVAILABLE, "%s", v->text);
@@ -183,18 +185,27 @@ static void make_key(struct pprof_file *f, struct bytes content)
     memcpy(f->key.bytes + 16, &attributes, 8);
 }
 
-static enum err_code decode(struct pprof_file *f, struct bytes content, struct batch **out)
+static bool lower(size_t *limit, size_t most)
+{
+    bool lowered = *limit == 0 || *limit > most;
+    *limit = lowered ? most : *limit;
+    return lowered;
+}
+
+// Inflating and decoding take no more than was charged; true if that is less than the limits allow.
+static bool bound_by(struct pprof_limits *limits, size_t bytes)
+{
+    bool inflated = lower(&limits->max_inflated_bytes, bytes), batch = lower(&limits->max_batch_bytes, bytes);
+    return inflated || batch;
+}
+
+static enum err_code decode_once(struct pprof_file *f, struct bytes content, const struct pprof_limits *limits,
+                                 struct batch **out)
 {
     const struct receiver *r = f->receiver;
-    const struct component_env *env = r->component.env;
-    struct pprof_limits limits = f->options->limits;
-    if (limits.max_batch_bytes == 0 || limits.max_batch_bytes > env->budget->limit)
-        limits.max_batch_bytes = env->budget->limit;
-    if (limits.max_inflated_bytes == 0 || limits.max_inflated_bytes > env->budget->limit)
-        limits.max_inflated_bytes = env->budget->limit;
-    int64_t now = clock_wall_nanos(env->clock);
+    int64_t now = clock_wall_nanos(r->component.env->clock);
     struct pprof_decode_options options = {
-        .limits = &limits,
+        .limits = limits,
         .resource_attributes = r->resource_attributes,
         .resource_attribute_count = r->resource_attribute_count,
         .keep_original_payload = f->options->original_payload,
@@ -203,6 +214,40 @@ static enum err_code decode(struct pprof_file *f, struct bytes content, struct b
         .now_nanos = now,
     };
     return pprof_decode(content, &options, out, &f->report, &f->e);
+}
+
+// Where the budget was the limit, the error says so: raising the other would not help.
+static void name_budget(struct pprof_file *f, const struct pprof_limits *most)
+{
+    const struct pprof_limits *own = &f->options->limits;
+    bool inflated = strncmp(f->e.text, "max_inflated", 12) == 0, batch = strncmp(f->e.text, "the batch ", 10) == 0;
+    if ((inflated && most->max_inflated_bytes != own->max_inflated_bytes) ||
+        (batch && most->max_batch_bytes != own->max_batch_bytes))
+        err_prefix(&f->e, "service.memory_limit");
+}
+
+// A file that grows more than others is tried again with more of the budget: a bomb cannot take what it did not get.
+static enum err_code decode(struct pprof_file *f, struct bytes content, size_t *charged, struct batch **out)
+{
+    struct budget *budget = f->receiver->component.env->budget;
+    struct pprof_limits most = f->options->limits;
+    bound_by(&most, budget->limit);
+    for (;;) {
+        struct pprof_limits limits = most;
+        bool bound = bound_by(&limits, *charged);
+        enum err_code rc = decode_once(f, content, &limits, out);
+        if (rc == ERR_LIMIT && !bound)
+            name_budget(f, &most);
+        if (rc != ERR_LIMIT || !bound)
+            return rc;
+        size_t more = *charged > budget->limit / MORE_MEMORY ? budget->limit : *charged * MORE_MEMORY;
+        if (!budget_try_change(budget, *charged, more))
+            return err_set(&f->e, ERR_MEMORY,
+                           "unpacked it takes more than %zu bytes, service.memory_limit of %zu has "
+                           "no room now",
+                           *charged, budget->limit);
+        *charged = more;
+    }
 }
 
 static void note_batch(struct pprof_file *f, const struct batch *b)
@@ -248,7 +293,7 @@ static enum file_outcome claim(struct pprof_file *f)
 static void decode_and_deliver(struct pprof_file *f, struct bytes content, size_t charged)
 {
     struct batch *batch = NULL;
-    enum err_code rc = decode(f, content, &batch);
+    enum err_code rc = decode(f, content, &charged, &batch);
     free((void *)(uintptr_t)content.data);
     if (rc != ERR_OK) {
         receiver_count(f->receiver, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
@@ -270,7 +315,7 @@ static void run_file(struct job *job)
     struct pprof_file *f = CONTAINER_OF(job, struct pprof_file, job);
     size_t charged = job->node.bytes;
     struct bytes content = {NULL, 0};
-    mem_expect(charged);
+    mem_expect(2 * charged); // what is encoded comes on top
     enum err_code rc = read_file(f, &content);
     if (rc != ERR_OK) {
         end_early(f, charged,

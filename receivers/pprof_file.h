@@ -15,10 +15,11 @@ enum file_outcome {
     FILE_REFUSED, // a peer will never take it as it is
     FILE_INVALID, // not a profile, or over a limit
     FILE_UNREADABLE,
-    FILE_CHANGED,   // grew while it was read: come back
-    FILE_KNOWN,     // the same content was sent before
-    FILE_IN_FLIGHT, // the same content is on its way
-    FILE_BUSY,      // no memory in the budget now: come back
+    FILE_CHANGED,    // grew while it was read: come back
+    FILE_KNOWN,      // the same content was sent before
+    FILE_IN_FLIGHT,  // the same content is on its way
+    FILE_BUSY,       // no memory in the budget now: come back
+    FILE_QUEUE_FULL, // a sending queue has no room now: come back
     FILE_OUTCOME_COUNT,
 };
 

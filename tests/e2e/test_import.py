@@ -256,3 +256,13 @@ def test_nobody_forges_lines(folder):
         sink.behave(default=status(400, "no\n2026 error forged\x1b[2J\0 more"))
         done = run_import(one_file(folder), "--to", sink.endpoint, code=1)
     assert "\x1b" not in done.stderr and "\n2026" not in done.stderr and "forged" in done.stderr, repr(done.stderr)
+
+
+def test_a_server_that_is_gone_is_not_waited_for_by_every_file(folder):
+    pprof_make.write_numbered(folder / "in", 120)
+    with Sink() as sink:
+        sink.refuse()
+        before = time.monotonic()
+        done = run_import(folder / "in", "--to", sink.endpoint, "--retry-for", "1s", code=1)
+    assert time.monotonic() - before < 8, "every ten files waited"
+    assert "not tried" in done.stdout and "the others are not tried" in done.stderr, done.stdout + done.stderr

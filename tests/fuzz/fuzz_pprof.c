@@ -39,6 +39,7 @@ static void write_again(const struct batch *b, const struct scope *s)
         CHECK(pprof_encode(b, s, first, n, &out, &lost, &e) == ERR_OK);
         struct batch *again = decode(buf_bytes(&out));
         CHECK(again != NULL && again->profile_count == n);
+        CHECK(again->dictionary->mapping_count == b->dictionary->mapping_count); // also those no sample uses
         CHECK(again->sample_count == (uint64_t)n * s->profiles[first].columns->sample_count);
         batch_unref(&again);
         buf_fini(&out);

@@ -24,6 +24,7 @@ SAMPLES = {
     "empty.pb.gz": {"samples": 0},
     "deep.pb.gz": {"depth": 500, "locations": 900},
     "no_stacks.pb.gz": {"depth": 0},
+    "unused_mappings.pb.gz": {"mappings": 40, "samples": 3, "depth": 2, "locations": 200},
 }
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/fake_env.h"
+#include "tests/support/loop_step.h"
 
 #include "base/mem.h"
 #include "config/tree.h"
@@ -71,7 +72,7 @@ const char *fake_env_log(struct fake_env *f)
 void fake_env_run_until(struct fake_env *f, bool (*done)(void *arg), void *arg)
 {
     while (!done(arg))
-        uv_run(&f->loop.uv, UV_RUN_ONCE);
+        loop_step(&f->loop.uv);
 }
 
 // --- settings ---

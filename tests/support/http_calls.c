@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/http_calls.h"
+#include "tests/support/loop_step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ void http_world_fini(struct http_world *w)
     http_client_close(&w->client, on_client_closed, &closed);
     CHECK(w->client == NULL);
     while (!closed)
-        uv_run(&w->loop, UV_RUN_ONCE);
+        loop_step(&w->loop);
     uv_close((uv_handle_t *)&w->watchdog, NULL);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&w->loop) == 0);
@@ -67,7 +68,7 @@ void http_world_send(struct http_world *w, const struct http_request *request, s
 void http_world_wait(struct http_world *w, struct call_result *result)
 {
     while (result->done == 0)
-        uv_run(&w->loop, UV_RUN_ONCE);
+        loop_step(&w->loop);
 }
 
 void http_world_call(struct http_world *w, const struct http_request *request, struct call_result *result)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/raw_peer.h"
+#include "tests/support/loop_step.h"
 
 #include "base/check.h"
 #include "base/mem.h"
@@ -293,7 +294,7 @@ void raw_peer_destroy(struct raw_peer **peer)
         connection_end(p->connections[i], false);
     uv_close((uv_handle_t *)&p->listener, on_handle_closed);
     while (p->handles > 0)
-        uv_run(p->loop, UV_RUN_ONCE);
+        loop_step(p->loop);
     for (size_t i = 0; i < p->connection_count; i++) {
         SSL_free(p->connections[i]->ssl);
         free(p->connections[i]->received);

@@ -59,7 +59,7 @@ static void finds_what_was_put_in(uint64_t (*hash)(uint64_t), uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(intern(&o, (uint64_t)i * 3), i);
     assert_int_equal(o.table.used, count);
-    assert_true(o.table.used <= o.table.mask / 2 + 1); // never so full that probing gets long
+    assert_true(o.table.used <= index_table_fill(o.table.mask)); // never so full that probing gets long
     uint32_t slot, id;
     for (uint32_t i = 0; i < count; i++)
         assert_false(find(&o, (uint64_t)i * 3 + 1, &slot, &id));
@@ -86,6 +86,29 @@ static void an_empty_table_has_nothing(void **state)
     uint32_t slot, id;
     assert_false(find(&o, 1, &slot, &id));
     index_table_fini(&o.table);
+}
+
+static void an_expected_table_does_not_grow(void **state)
+{
+    (void)state;
+    static struct owner o;
+    for (uint32_t ids = 1; ids < 5000; ids = ids * 3 / 2 + 1) {
+        o = (struct owner){.hash = good_hash};
+        intern(&o, 0); // what is there stays
+        assert_true(index_table_expect(&o.table, ids));
+        assert_int_equal(((size_t)o.table.mask + 1) * sizeof *o.table.slots, index_table_bytes(ids));
+        uint32_t mask = o.table.mask;
+        for (uint32_t i = 0; i < ids; i++)
+            assert_int_equal(intern(&o, i), i);
+        assert_int_equal(o.table.mask, mask);
+        assert_true(index_table_expect(&o.table, 1));
+        assert_int_equal(o.table.mask, mask);
+        mem_fail_from(1);
+        assert_false(index_table_expect(&o.table, 4 * ids + 100));
+        mem_fail_from(0);
+        assert_int_equal(o.table.mask, mask);
+        index_table_fini(&o.table);
+    }
 }
 
 static void failing_memory_keeps_the_table(void **state)
@@ -116,6 +139,7 @@ int main(void)
         cmocka_unit_test(many_items),
         cmocka_unit_test(items_that_all_collide),
         cmocka_unit_test(an_empty_table_has_nothing),
+        cmocka_unit_test(an_expected_table_does_not_grow),
         cmocka_unit_test(failing_memory_keeps_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

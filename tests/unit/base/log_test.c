@@ -214,7 +214,7 @@ static void destroy_says_what_is_left(void **state)
     log_info((&(struct logger){f.log, "service", NULL}), "once");
     log_destroy(&f.log);
     says(&f, "warn\treceiver/gone\tfile 0\ninfo\tservice\tonce\n"
-             "warn\treceiver/gone\t3 more like \"file %d\" were left out\n");
+             "warn\treceiver/gone\t3 more like \"file ...\" were left out\n");
     close_log(&f);
 }
 

@@ -105,12 +105,34 @@ static void the_nth_call_and_all_after_it_fail(void **state)
     free(fixed);
 }
 
+static void large_blocks_are_like_others(void **state)
+{
+    (void)state;
+    const size_t large = (size_t)3 << 20;
+    mem_expect(0);
+    mem_expect(SIZE_MAX); // a hint is never a failure
+    uint8_t *p = mem_try_alloc(large);
+    assert_non_null(p);
+    for (size_t i = 0; i < large; i++)
+        p[i] = (uint8_t)(i >> 12);
+    uint8_t *grown = mem_try_realloc(p, 3 * large);
+    assert_non_null(grown);
+    grown[3 * large - 1] = 1;
+    for (size_t i = 0; i < large; i += 4096)
+        assert_int_equal(grown[i], (uint8_t)(i >> 12));
+    uint8_t *shrunk = mem_try_realloc(grown, 8192);
+    assert_non_null(shrunk);
+    assert_int_equal(shrunk[8191], 1);
+    free(shrunk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fixed_memory_is_zeroed),           cmocka_unit_test(copies_texts),
         cmocka_unit_test(the_empty_size_is_not_a_failure),  cmocka_unit_test(overflowing_products_fail),
         cmocka_unit_test(grow_keeps_items_and_the_maximum), cmocka_unit_test(the_nth_call_and_all_after_it_fail),
+        cmocka_unit_test(large_blocks_are_like_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,8 +181,8 @@ static void compressed_input(void **state)
         struct pprof_limits limits = pprof_default_limits;
         limits.max_inflated_bytes = p.out.len - 1;
         struct pprof_decode_options o = {.limits = &limits};
-        refuse_with(buf_bytes(&small), &o, ERR_LIMIT, "max_inflated_bytes");
-        refuse_with(buf_bytes(&p.out), &o, ERR_LIMIT, "max_inflated_bytes");
+        refuse_with(buf_bytes(&small), &o, ERR_LIMIT, "max_inflated_size");
+        refuse_with(buf_bytes(&p.out), &o, ERR_LIMIT, "max_inflated_size");
         refuse_with((struct bytes){small.data, small.len - 1}, NULL, ERR_INVALID, "cut off");
         buf_fini(&small);
         compressor_destroy(&c);
@@ -443,6 +443,7 @@ static void times_are_repaired(void **state) // A22, A23
         const struct profile *f = profile_of(b, 0);
         assert_true(f->time_nanos == (uint64_t)cases[i].want);
         assert_int_equal(r.repaired_time, cases[i].repaired);
+        assert_int_equal(r.guessed_time, !cases[i].force && cases[i].want == 7);
         const struct batch_attribute *said = attribute(b, f->attribute_set, "pprof.profile.time_nanos");
         assert_int_equal(said != NULL, cases[i].said != cases[i].want);
         if (said != NULL)

@@ -159,14 +159,25 @@ static void other_formats_are_named(void **state) // A29 to A34
         {{(const uint8_t *)"goroutine profile: total 5\n", 27}, "Go text dump"},
         {{(const uint8_t *)"heap profile: 1: 2 [3: 4] @ heap/524288", 39}, "heap profile"},
         {{(const uint8_t *)"heap_v2/524288\n  t*: 1: 2 [0: 0]", 32}, "jemalloc"},
+        {{(const uint8_t *)"jemalloc: a line\nanother\nheap_v2/524288\n", 40}, "jemalloc"},
+        {{(const uint8_t *)"--- symbol\nbinary=todo.php\n", 27}, "symbolized profile"},
         {{(const uint8_t *)"main;work;leaf 12\nmain 3\n", 25}, "folded"},
+        {{(const uint8_t *)"# mode: cpu\n\n[main;work] 1.5\r\n", 30}, "folded"},
+        {{(const uint8_t *)"\377\376a\0;\0", 6}, "UTF-16"},
+        {{(const uint8_t *)"\x0a\x04\x0a\x00\x12\x00", 6}, "OTLP"},
+        {{(const uint8_t *)"PERFILE2\x68\0\0\0", 12}, "perf.data"},
+        {{(const uint8_t *)"\177ELF\2\1\1\0", 8}, "ELF"},
+        {{(const uint8_t *)"\211PNG\r\n\32\n", 8}, "PNG"},
         {{(const uint8_t *)"/usr/bin/app\0--flag", 19}, "text"},
         {{(const uint8_t *)"{\"profiles\": []}", 16}, "JSON"},
         {{(const uint8_t *)"\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24}, "binary CPU profile"},
-        {{(const uint8_t *)"\0\0\0\0\0\0\0\0\0\0\0\0", 12}, "zero bytes"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        refuse_with(cases[i].data, NULL, ERR_INVALID, cases[i].what);
+        refuse_with(cases[i].data, NULL, ERR_UNSUPPORTED, cases[i].what);
+    static const uint8_t zeros[100]; // what a crash leaves of a file
+    refuse_with((struct bytes){zeros, sizeof zeros}, NULL, ERR_INVALID, "zero bytes");
+    refuse_with((struct bytes){zeros, 1}, NULL, ERR_INVALID, "not a pprof profile");
+    refuse_with(BYTES_LITERAL("\xff\xff\xff\xff"), NULL, ERR_INVALID, "not a pprof profile");
     assert_null(pprof_describe_other((struct bytes){0}));
     assert_null(pprof_describe_other(BYTES_LITERAL("\x0a\x04\x08\x01\x10\x02")));
 }

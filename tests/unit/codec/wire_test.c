@@ -48,6 +48,35 @@ static void reads_varints_of_every_size(void **state)
     }
 }
 
+static void takes_short_bytes_of_one_tag(void **state)
+{
+    (void)state;
+    uint8_t data[3 + 300] = {0x12};
+    for (size_t len = 0; len <= 300; len++) {
+        size_t head = len < 0x80 ? 2 : 3;
+        data[1] = (uint8_t)(len < 0x80 ? len : (len & 0x7f) | 0x80);
+        data[2] = len < 0x80 ? 0x80 : (uint8_t)(len >> 7); // 0x80: inside the field, or behind it
+        struct bytes out = {NULL, 7};
+        struct wire_reader r = reader_of(data, head + len);
+        bool taken = wire_take_bytes(&r, 0x12, &out);
+        assert_true(taken || len == 0); // fewer than three bytes are left to wire_next
+        assert_int_equal(wire_offset(&r), taken ? head + len : 0);
+        if (taken)
+            assert_true(out.data == data + head && out.len == len);
+        r = reader_of(data, head + len);
+        assert_false(wire_take_bytes(&r, 0x0a, &out));
+        for (size_t cut = 0; cut < head + len; cut++) {
+            r = reader_of(data, cut);
+            assert_false(wire_take_bytes(&r, 0x12, &out));
+            assert_int_equal(wire_offset(&r), 0);
+            assert_null(r.error);
+        }
+    }
+    struct bytes out;
+    struct wire_reader r = READER("\x12\x80\x80\x01"); // a length of three bytes
+    assert_false(wire_take_bytes(&r, 0x12, &out));
+}
+
 static void refuses_varints_over_64_bits(void **state)
 {
     (void)state;
@@ -276,12 +305,19 @@ static void a_full_buffer_is_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_varints_of_every_size), cmocka_unit_test(refuses_varints_over_64_bits),
-        cmocka_unit_test(gives_fields_of_all_types),   cmocka_unit_test(refuses_what_is_no_field),
-        cmocka_unit_test(the_first_error_stays),       cmocka_unit_test(lists_are_packed_unpacked_and_mixed),
-        cmocka_unit_test(lists_refuse_damage),         cmocka_unit_test(a_list_can_be_out_of_memory),
-        cmocka_unit_test(writes_what_it_reads),        cmocka_unit_test(varints_survive_both_ways),
-        cmocka_unit_test(submessages_of_any_length),   cmocka_unit_test(a_full_buffer_is_noticed),
+        cmocka_unit_test(takes_short_bytes_of_one_tag),
+        cmocka_unit_test(reads_varints_of_every_size),
+        cmocka_unit_test(refuses_varints_over_64_bits),
+        cmocka_unit_test(gives_fields_of_all_types),
+        cmocka_unit_test(refuses_what_is_no_field),
+        cmocka_unit_test(the_first_error_stays),
+        cmocka_unit_test(lists_are_packed_unpacked_and_mixed),
+        cmocka_unit_test(lists_refuse_damage),
+        cmocka_unit_test(a_list_can_be_out_of_memory),
+        cmocka_unit_test(writes_what_it_reads),
+        cmocka_unit_test(varints_survive_both_ways),
+        cmocka_unit_test(submessages_of_any_length),
+        cmocka_unit_test(a_full_buffer_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "net/connection.h"
 
 #include "base/mem.h"
+#include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
 
 #include <netdb.h>
@@ -137,7 +138,7 @@ static void start(struct fixture *f, uint64_t timeout_ms)
 static void stop(struct fixture *f)
 {
     while (!f->closed)
-        uv_run(&f->loop, UV_RUN_ONCE);
+        loop_step(&f->loop);
     raw_peer_destroy(&f->peer);
     uv_close((uv_handle_t *)&f->watchdog, NULL);
     uv_run(&f->loop, UV_RUN_DEFAULT);
@@ -254,7 +255,7 @@ static void test_look_up_takes_too_long(void **state)
     names.waits = true;
     start(&f, 30);
     while (!f.ended)
-        uv_run(&f.loop, UV_RUN_ONCE);
+        loop_step(&f.loop);
     assert_false(f.closed); // a thread still asks
     assert_non_null(strstr(f.error.text, "connect to collector.example:"));
     assert_non_null(strstr(f.error.text, "the name is not resolved within 0.03 s"));

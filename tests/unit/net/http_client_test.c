@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "net/http_server.h"
 #include "tests/support/http_calls.h"
+#include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
 
 #include <setjmp.h>
@@ -127,7 +128,7 @@ static void test_connection_is_reused(void **state)
     }
     assert_int_equal(raw_peer_connections(f.peer), 1);
     while (!raw_peer_gone(f.peer, 0))
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     stop(&f);
 }
 
@@ -144,7 +145,7 @@ static void test_stale_connection_closed_while_idle(void **state)
         assert_ok(&r);
         call_result_fini(&r);
         while (!raw_peer_gone(f.peer, (size_t)i))
-            uv_run(&f.world.loop, UV_RUN_ONCE);
+            loop_step(&f.world.loop);
     }
     assert_int_equal(raw_peer_connections(f.peer), 3);
     stop(&f);
@@ -223,7 +224,7 @@ static void test_bytes_out_of_turn(void **state)
         assert_ok(&r);
         call_result_fini(&r);
         while (!raw_peer_gone(f.peer, i))
-            uv_run(&f.world.loop, UV_RUN_ONCE);
+            loop_step(&f.world.loop);
     }
     stop(&f);
 }
@@ -315,7 +316,7 @@ static void big_upload(const struct raw_step *steps, size_t count, struct call_r
     free(big); // the body is ours again as soon as the call is done
     if (r->status == 413) {
         while (!raw_peer_gone(f.peer, 0))
-            uv_run(&f.world.loop, UV_RUN_ONCE);
+            loop_step(&f.world.loop);
     }
     stop(&f);
 }
@@ -496,7 +497,7 @@ static void test_idle_connection_yields(void **state)
     assert_ok(&r);
     call_result_fini(&r);
     while (!raw_peer_gone(f.peer, 0))
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     raw_peer_destroy(&other);
     stop(&f);
 }
@@ -513,7 +514,7 @@ static void test_idle_timeout(void **state)
     assert_ok(&r);
     call_result_fini(&r);
     while (!raw_peer_gone(f.peer, 0))
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     stop(&f);
 }
 
@@ -534,7 +535,7 @@ static void test_cancel(void **state)
     http_world_wait(&f.world, &waiting);
     assert_int_equal(waiting.outcome, HTTP_CANCELLED);
     while (raw_peer_connections(f.peer) == 0)
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     http_call_cancel(active.call);
     assert_int_equal(active.done, 0);
     http_world_wait(&f.world, &active);
@@ -562,7 +563,7 @@ static void test_close_with_calls(void **state)
     struct http_request request = post(&f, "body");
     http_world_send(&f.world, &request, &r[0]);
     while (raw_peer_connections(f.peer) == 0)
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     for (size_t i = 1; i < 3; i++)
         http_world_send(&f.world, &request, &r[i]);
     request.url = "http://localhost:1/"; // being resolved
@@ -571,7 +572,7 @@ static void test_close_with_calls(void **state)
     http_client_close(&f.world.client, on_closed_nothing, &closed);
     assert_int_equal(r[0].done + r[1].done + r[2].done + r[3].done + closed, 0);
     while (closed == 0)
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     stop(&f);
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(r[i].done, 1);
@@ -683,7 +684,7 @@ static void test_memory_is_out(void **state)
         mem_fail_from(n == 0 ? SIZE_MAX : n);
         http_world_send(&f.world, &request, &r);
         while (r.done == 0)
-            uv_run(&f.world.loop, UV_RUN_ONCE);
+            loop_step(&f.world.loop);
         if (n == 0)
             calls = mem_fail_count();
         mem_fail_from(0);
@@ -728,7 +729,7 @@ static void test_many_calls_to_our_server(void **state)
     }
     http_server_close(&server, on_closed_nothing, &closed);
     while (closed == 0)
-        uv_run(&w.loop, UV_RUN_ONCE);
+        loop_step(&w.loop);
     http_world_fini(&w);
 }
 

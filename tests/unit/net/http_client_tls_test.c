@@ -2,6 +2,7 @@
 // The client over TLS and through proxies; the peer's certificates are made here.
 #include "net/connection.h"
 #include "tests/support/http_calls.h"
+#include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
 #include "tests/support/test_certs.h"
 
@@ -527,7 +528,7 @@ static void test_protocol_is_negotiated(void **state)
                                        .connect_timeout_ms = 10000};
     o.connection = connection_create(&f.world.loop, &target, &events, &o);
     while (!o.closed)
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     assert_string_equal(o.alpn, "http/1.1");
     tls_context_destroy(&tls);
     stop(&f);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "tests/support/http_calls.h"
+#include "tests/support/loop_step.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +71,7 @@ static void stop_server(struct fixture *f)
     http_server_close(&f->server, on_closed, &closed);
     assert_null(f->server);
     while (!closed)
-        uv_run(&f->world.loop, UV_RUN_ONCE);
+        loop_step(&f->world.loop);
 }
 
 static void stop(struct fixture *f)
@@ -195,7 +196,7 @@ static void raw_connect(struct fixture *f, struct raw *r)
     uv_ip4_addr("127.0.0.1", http_server_port(f->server), &address);
     assert_int_equal(uv_tcp_connect(&r->connect, &r->tcp, (struct sockaddr *)&address, on_raw_connected), 0);
     while (!r->connected)
-        uv_run(&f->world.loop, UV_RUN_ONCE);
+        loop_step(&f->world.loop);
 }
 
 static void raw_send(struct raw *r, const char *text)
@@ -207,7 +208,7 @@ static void raw_send(struct raw *r, const char *text)
 static void raw_wait(struct fixture *f, struct raw *r, const char *until)
 {
     while (!r->ended && (until == NULL || strstr(r->got, until) == NULL))
-        uv_run(&f->world.loop, UV_RUN_ONCE);
+        loop_step(&f->world.loop);
 }
 
 static void on_raw_closed(uv_handle_t *handle)
@@ -219,7 +220,7 @@ static void raw_close(struct fixture *f, struct raw *r)
 {
     uv_close((uv_handle_t *)&r->tcp, on_raw_closed);
     while (!r->closed)
-        uv_run(&f->world.loop, UV_RUN_ONCE);
+        loop_step(&f->world.loop);
 }
 
 static size_t count(const char *text, const char *what)
@@ -348,7 +349,7 @@ static void test_clients_that_leave(void **state)
     raw_send(&r, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     uv_read_stop((uv_stream_t *)&r.tcp);
     while (f.requests == 0)
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     raw_close(&f, &r);
     raw_connect(&f, &r); // still serving
     raw_send(&r, "GET / HTT");
@@ -357,7 +358,7 @@ static void test_clients_that_leave(void **state)
     raw_send(&r, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     uv_read_stop((uv_stream_t *)&r.tcp);
     while (f.requests == 1)
-        uv_run(&f.world.loop, UV_RUN_ONCE);
+        loop_step(&f.world.loop);
     stop_server(&f); // with a response on its way
     assert_int_equal(f.requests, 2);
     raw_close(&f, &r);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/support/loop_step.h"
 #include "tests/unit/pipeline/queue_fixture.h"
 
 struct two {
@@ -324,7 +325,7 @@ static void test_storm(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     while (!all_final(storms))
-        uv_run(&w.shared.loop.uv, UV_RUN_ONCE);
+        loop_step(&w.shared.loop.uv);
     int64_t ok = 0;
     for (int i = 0; i < THREADS; i++)
         for (int j = 0; j < ROUNDS; j++)

@@ -142,6 +142,7 @@ static const struct message_case cases[] = {
      "c.yaml:1:20: receivers.fake: unknown key \"batchs\", did you mean \"batches\"?\n"
      "c.yaml:4:13: exporters.fake: answer: expected one of \"ok\", \"partial\", \"retry\", \"refused\", \"slow\", "
      "\"never\", found \"maybe\"\n"
+     "c.yaml:5:21: exporters.fake: sending_queue.storage: queues on disk are not available yet; remove the key\n"
      "c.yaml:5:48: exporters.fake: sending_queue.queue_size: expected 1 to 1000000000000000, found 0\n"
      "c.yaml:7:17: service: memory_limit: expected a size such as 64MiB, found \"lots\"\n"
      "c.yaml:8:3: service: unknown key \"worker\", did you mean \"workers\"?\n"},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/support/loop_step.h"
 #include "tests/unit/pipeline/queue_fixture.h"
 
 static void open_peer(struct shared *s, struct peer *p, size_t budget)
@@ -224,7 +225,7 @@ static void test_sizers(void **state)
 static void run_until_attempts(struct peer *p, size_t attempts)
 {
     while (p->attempts < attempts)
-        uv_run(&p->shared->loop.uv, UV_RUN_ONCE);
+        loop_step(&p->shared->loop.uv);
 }
 
 static void test_retry_then_success(void **state)
@@ -344,7 +345,7 @@ static void test_a_peer_that_answers_at_once(void **state)
     uv_run(&s.loop.uv, UV_RUN_NOWAIT);
     assert_in_range(p.attempts - before, 1, 2);
     while (!queue_idle(p.queue))
-        uv_run(&s.loop.uv, UV_RUN_ONCE);
+        loop_step(&s.loop.uv);
     shared_run(&s);
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(told[i].final, 1);

@@ -263,6 +263,117 @@ static void a_finished_builder_is_closed(void **state)
     builder_destroy(&b);
 }
 
+static void add_locations(struct builder *b, uint32_t count)
+{
+    for (uint32_t i = 1; i <= count; i++)
+        assert_int_equal(builder_location(b, &(struct batch_location){.address = i}, NULL, 0), i);
+}
+
+// Stack k of many, some of them known already when they come.
+static uint32_t write_stack(uint32_t *to, uint32_t k)
+{
+    uint32_t kind = k % 7 < 3 ? k / 14 : k, count = kind % 30;
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = 1 + (kind * 31 + i * (kind + 1)) % 500;
+    return count;
+}
+
+static void stacks_in_blocks_are_those_alone(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0), *alone = builder_create(0);
+    add_locations(b, 500);
+    add_locations(alone, 500);
+    uint32_t ids[BUILDER_STACK_BLOCK], own[64];
+    for (uint32_t k = 0; k < 3000;) {
+        uint32_t n = 1 + k % BUILDER_STACK_BLOCK, first = k;
+        for (uint32_t i = 0; i < n; i++, k++) {
+            uint32_t count = write_stack(own, k), half = count / 2;
+            memcpy(builder_stack_room(b, half), own, half * sizeof *own);
+            memcpy(builder_stack_room(b, count) + half, own + half, (count - half) * sizeof *own);
+            builder_stack_put(b, count);
+        }
+        builder_stacks_take(b, ids);
+        for (uint32_t i = 0; i < n; i++)
+            assert_int_equal(ids[i], builder_stack(alone, own, write_stack(own, first + i)));
+    }
+    struct batch *one = finish(b), *other = finish(alone);
+    const struct dictionary *d = one->dictionary, *e = other->dictionary;
+    assert_int_equal(d->stack_count, e->stack_count);
+    assert_int_equal(d->stack_location_count, e->stack_location_count);
+    assert_memory_equal(d->stack_locations, e->stack_locations, d->stack_location_count * sizeof(uint32_t));
+    assert_valid(one, 0);
+    batch_unref(&one);
+    batch_unref(&other);
+}
+
+static void blocks_of_empty_stacks(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0);
+    uint32_t ids[BUILDER_STACK_BLOCK] = {9, 9};
+    builder_stacks_take(b, ids); // an empty block
+    assert_int_equal(ids[0], 9);
+    builder_stack_put(b, 0);
+    builder_stack_put(b, 0);
+    builder_stacks_take(b, ids);
+    assert_int_equal(ids[0] | ids[1], 0);
+    builder_destroy(&b);
+}
+
+static void a_block_can_fail(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0);
+    add_locations(b, 1);
+    uint32_t ids[BUILDER_STACK_BLOCK] = {9, 9};
+    *builder_stack_room(b, 1) = 1;
+    builder_stack_put(b, 1);
+    mem_fail_from(1);
+    assert_null(builder_stack_room(b, 1 << 20));
+    mem_fail_from(0);
+    builder_stack_put(b, 1);
+    builder_stacks_take(b, ids);
+    assert_int_equal(ids[0], 0);
+    assert_true(builder_failed(b));
+    builder_destroy(&b);
+}
+
+static void what_is_expected_does_not_grow(void **state)
+{
+    (void)state;
+    const struct builder_expected expected = {.strings = 900, .locations = 900, .stacks = 900, .stack_locations = 900};
+    struct builder *b = builder_create(0);
+    builder_expect(b, &expected);
+    builder_expect(b, &expected); // again is nothing new
+    mem_fail_from(1);
+    add_locations(b, 900);
+    for (uint32_t i = 1; i <= 900; i++)
+        assert_int_equal(builder_stack(b, &i, 1), i);
+    mem_fail_from(0);
+    struct batch *batch = finish(b);
+    assert_valid(batch, 0);
+    batch_unref(&batch);
+}
+
+static void too_much_expected_is_left_to_grow(void **state)
+{
+    (void)state;
+    const struct builder_expected expected = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    struct builder *b = builder_create(1 << 16);
+    builder_expect(b, &expected);
+    add_locations(b, 100);
+    struct batch *batch = finish(b);
+    assert_int_equal(batch->dictionary->location_count, 101);
+    batch_unref(&batch);
+    b = builder_create(0);
+    mem_fail_from(1);
+    builder_expect(b, &(struct builder_expected){.strings = 1000});
+    mem_fail_from(0);
+    assert_true(builder_failed(b));
+    builder_destroy(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +389,11 @@ int main(void)
         cmocka_unit_test(max_bytes_is_an_error_that_sticks),
         cmocka_unit_test(building_survives_failing_memory),
         cmocka_unit_test(a_finished_builder_is_closed),
+        cmocka_unit_test(stacks_in_blocks_are_those_alone),
+        cmocka_unit_test(blocks_of_empty_stacks),
+        cmocka_unit_test(a_block_can_fail),
+        cmocka_unit_test(what_is_expected_does_not_grow),
+        cmocka_unit_test(too_much_expected_is_left_to_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static char *joined_texts(struct batch *const *batches, size_t count)
 static void a_merge_says_what_its_inputs_say(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 50; seed++) {
+    for (uint64_t seed = 1; seed <= 20; seed++) {
         struct batch *in[] = {random_batch(seed, NULL), random_batch(seed + 1000, NULL),
                               random_batch(seed + 2000, NULL)};
         struct batch *out = merged(in, COUNT_OF(in));
@@ -42,7 +42,7 @@ static void a_merge_says_what_its_inputs_say(void **state)
 static void merging_twice_changes_nothing(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= 12; seed++) {
         struct batch *in[] = {random_batch(seed, NULL), random_batch(seed, NULL), random_batch(seed + 1000, NULL)};
         struct batch *once = merged(in, 2);
         struct batch *pair[] = {once, in[2]};
@@ -63,7 +63,7 @@ static void shared_columns_stay_shared(void **state)
 {
     (void)state;
     size_t shared = 0;
-    for (uint64_t seed = 1; seed <= 50; seed++) {
+    for (uint64_t seed = 1; seed <= 20; seed++) {
         struct batch *in[] = {random_batch(seed, NULL), random_batch(seed + 1, NULL)};
         struct batch *out = merged(in, 2);
         for (uint32_t r = 0; r < in[0]->resource_count; r++) {

@@ -157,6 +157,35 @@ static void one_value_and_timestamp_each_needs_no_value_ends(void **state)
     builder_destroy(&b);
 }
 
+static void expected_samples_do_not_grow(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0);
+    struct sample_writer w;
+    struct observation_writer o;
+    sample_writer_init(&w, b);
+    observation_writer_init(&o, b);
+    sample_writer_expect(&w, 500);
+    observation_writer_expect(&o, 500);
+    mem_fail_from(1);
+    for (uint32_t i = 0; i < 500; i++) {
+        sample_writer_add(&w, 0, 0, 0);
+        observation_writer_add_value(&o, i);
+    }
+    mem_fail_from(0);
+    assert_false(builder_failed(b));
+    struct columns *c = sample_writer_take(&w);
+    struct observations *taken = observation_writer_take(&o);
+    assert_int_equal(c->sample_count, 500);
+    assert_int_equal(taken->sample_count, 500);
+    assert_int_equal(taken->values[499], 499);
+    columns_unref(&c);
+    observations_unref(&taken);
+    sample_writer_fini(&w);
+    observation_writer_fini(&o);
+    builder_destroy(&b);
+}
+
 static void illegal_shapes_fail(void **state)
 {
     (void)state;
@@ -188,6 +217,7 @@ int main(void)
         cmocka_unit_test(timestamps_only_have_no_values),
         cmocka_unit_test(shapes_mix),
         cmocka_unit_test(one_value_and_timestamp_each_needs_no_value_ends),
+        cmocka_unit_test(expected_samples_do_not_grow),
         cmocka_unit_test(illegal_shapes_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
