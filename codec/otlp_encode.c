@@ -85,8 +85,8 @@ static size_t expected_size(const struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     const struct prune *p = &w->prune;
-    size_t ids = d->stack_location_count * otlp_varint_size(p->locations.kept);
-    return profiles_size(w->batch) + share(&p->stacks, d->stack_count, ids + d->stack_count * (size_t)4) +
+    return profiles_size(w->batch) +
+           share(&p->stacks, d->stack_count, d->stack_byte_count + d->stack_count * (size_t)4) +
            share(&p->locations, d->location_count, d->location_count * (size_t)12 + d->line_count * (size_t)8) +
            p->functions.kept * (size_t)14 + share(&p->strings, d->string_count, d->arena.total_bytes) +
            (p->strings.kept + p->attributes.kept) * (size_t)8;

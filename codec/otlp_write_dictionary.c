@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/otlp_writer.h"
+#include "profile/stack.h"
 
 // tag and length, then up to twelve tags and varints: enough for every item but its lists
 enum { ITEM_ROOM = 13 * (1 + OTLP_MAX_VARINT), LINE_ROOM = 4 * (1 + OTLP_MAX_VARINT) };
@@ -148,104 +149,56 @@ static void write_attributes(struct otlp_writer *w)
     }
 }
 
-static size_t locations_size(const struct prune_table *t, const uint32_t *ids, uint32_t count)
+// The tags and lengths before the ids of a stack.
+static size_t stack_head_size(size_t size)
 {
-    size_t size = 0;
-    for (uint32_t i = 0; i < count; i++)
-        size += otlp_varint_size(prune_id(t, ids[i]));
-    return size;
+    size_t list_head = 1 + otlp_varint_size(size);
+    return 1 + otlp_varint_size(list_head + size) + list_head;
 }
 
-// Ids of two bytes are most in large profiles: BLOCK of them at once, in loops that compile to vectors.
-enum { BLOCK = 8 };
-
-static inline bool are_two_bytes(const uint32_t *ids)
+static uint8_t *put_stack_head(uint8_t *to, size_t size)
 {
-    uint32_t any = 0;
-    for (int i = 0; i < BLOCK; i++)
-        any |= ids[i] - 0x80;
-    return any < 0x4000 - 0x80;
+    to = otlp_put_varint(otlp_put_tag(to, 7, WIRE_LEN), 1 + otlp_varint_size(size) + size);
+    return otlp_put_varint(otlp_put_tag(to, 1, WIRE_LEN), size);
 }
 
-static inline uint8_t *put_two_bytes(uint8_t *to, const uint32_t *ids)
+// New numbers are no larger than the old ones, so the ids get shorter at most: then they move up to a shorter head.
+static uint8_t *put_renumbered(uint8_t *to, const uint32_t *new_ids, struct stack_reader *r)
 {
-    uint16_t out[BLOCK];
-    for (int i = 0; i < BLOCK; i++)
-        out[i] = htole16((uint16_t)((ids[i] & 0x7f) | 0x80 | (ids[i] << 1 & 0x7f00)));
-    memcpy(to, out, sizeof out);
-    return to + sizeof out;
+    size_t room = stack_head_size((size_t)(r->end - r->at));
+    uint8_t *ids = to + room, *end = ids;
+    uint32_t location;
+    while (stack_next(r, &location))
+        end = stack_put(end, new_ids[location]);
+    size_t size = (size_t)(end - ids), head = stack_head_size(size);
+    if (head < room)
+        memmove(to + head, ids, size);
+    return put_stack_head(to, size) + size;
 }
 
-static uint8_t *put_ids(uint8_t *to, const uint32_t *ids, uint32_t count)
+static void write_stack(struct otlp_writer *w, uint32_t stack)
 {
-    const uint32_t *end = ids + count;
-    for (; end - ids >= BLOCK; ids += BLOCK) {
-        if (are_two_bytes(ids)) {
-            to = put_two_bytes(to, ids);
-            continue;
-        }
-        for (int i = 0; i < BLOCK; i++)
-            to = otlp_put_varint(to, ids[i]);
-    }
-    for (; ids != end; ids++)
-        to = otlp_put_varint(to, *ids);
-    return to;
-}
-
-static uint8_t *put_locations(uint8_t *to, const struct prune_table *t, const uint32_t *ids, uint32_t count)
-{
-    if (t->new_ids == NULL)
-        return put_ids(to, ids, count);
-    uint32_t block[BLOCK];
-    for (uint32_t done = 0, n; done < count; done += n) {
-        n = count - done < BLOCK ? count - done : BLOCK;
-        for (uint32_t i = 0; i < n; i++)
-            block[i] = t->new_ids[ids[done + i]];
-        to = put_ids(to, block, n);
-    }
-    return to;
-}
-
-// The two lengths before the list need their own sizes known. They usually follow from the count alone, as
-// ids have 1 to max_size bytes; else the ids are gone through twice.
-static size_t length_to_assume(const struct prune_table *t, const uint32_t *ids, uint32_t count, size_t max_size)
-{
-    size_t most = count * max_size, room_of_outer = 1 + OTLP_MAX_VARINT;
-    bool short_anyway = most + room_of_outer < 0x80, two_anyway = count >= 0x80 && most + room_of_outer < 0x4000;
-    return short_anyway || two_anyway ? most : locations_size(t, ids, count);
-}
-
-static uint8_t *put_stack(uint8_t *to, const struct prune_table *t, const uint32_t *ids, uint32_t count, size_t assumed)
-{
-    size_t list_head = otlp_varint_size(assumed), head = otlp_varint_size(1 + list_head + assumed);
-    uint8_t *list = to + 1 + head + 1 + list_head, *end = put_locations(list, t, ids, count);
-    size_t size = (size_t)(end - list);
-    to = otlp_put_varint(otlp_put_tag(to, 7, WIRE_LEN), 1 + list_head + size);
-    to = otlp_put_varint(otlp_put_tag(to, 1, WIRE_LEN), size);
-    CHECK(to == list);
-    return end;
-}
-
-static void write_stack(struct otlp_writer *w, const uint32_t *ids, uint32_t count, size_t max_size)
-{
-    const struct prune_table *t = &w->prune.locations;
-    size_t assumed = length_to_assume(t, ids, count, max_size);
-    if (otlp_room(w, 2 * (1 + OTLP_MAX_VARINT) + assumed))
-        w->at = put_stack(w->at, t, ids, count, assumed);
+    struct stack_reader r;
+    stack_reader_init(&r, w->batch->dictionary, stack);
+    size_t size = (size_t)(r.end - r.at);
+    if (!otlp_room(w, 2 * (1 + OTLP_MAX_VARINT) + size))
+        return;
+    if (w->prune.locations.new_ids != NULL)
+        w->at = put_renumbered(w->at, w->prune.locations.new_ids, &r);
+    else
+        w->at = otlp_put_raw(put_stack_head(w->at, size), r.at, size);
 }
 
 static void write_stacks(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
-    size_t max_size = otlp_varint_size(w->prune.locations.kept);
     for (uint32_t i = 0; i < d->stack_count; i++) {
         if (!kept(&w->prune.stacks, i))
             continue;
-        struct batch_range range = d->stacks[i];
-        if (range.count == 0)
+        if (d->stacks[i].count == 0)
             otlp_empty_field(w, 7);
         else
-            write_stack(w, d->stack_locations + range.start, range.count, max_size);
+            write_stack(w, i);
     }
 }
 

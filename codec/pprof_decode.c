@@ -256,8 +256,8 @@ static uint32_t items_in(const struct pprof_section *s, size_t bytes_per_item)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-// From what the first pass counted. A line rarely takes less than eight bytes, a location's id a byte at least;
-// where there are many it takes two, but for a few.
+// From what the first pass counted. A line rarely takes less than eight bytes; the ids of stacks take about what
+// they take in the file.
 static void expect_items(struct pprof_reader *p)
 {
     const struct pprof_header *h = &p->header;
@@ -267,7 +267,7 @@ static void expect_items(struct pprof_reader *p)
         .locations = h->locations.count,
         .lines = items_in(&h->locations, 8),
         .stacks = h->samples.count,
-        .stack_locations = items_in(&h->samples, h->locations.count < 0x800 ? 1 : 2),
+        .stack_bytes = items_in(&h->samples, 1),
     };
     builder_expect(p->builder, &expected);
 }

@@ -8,6 +8,7 @@
 #include "base/index_table.h"
 #include "codec/pprof.h"
 #include "codec/wire.h"
+#include "profile/stack.h"
 
 #define PPROF_NONE UINT32_MAX
 #define PPROF_TWO_BYTE_IDS (1 << 14) // varints of at most two bytes are below this
@@ -110,6 +111,9 @@ struct pprof_reader {
     struct pprof_ids mappings, locations, functions;
     uint32_t *location_mappings; // by the builder's location: its mapping; while the tables are read
     const uint8_t *unused;       // by the file's location: leave it out; NULL = none
+    bool same_locations;         // the file's ids are the builder's: 1, 2, 3 ...
+    uint8_t *used_locations;     // then: by id, whether a sample has it
+    size_t location_id_size;     // of the largest of the builder, encoded
     bool pair_functions;         // all function ids are 0: line k names function k
     uint32_t line_number;
     struct pprof_labels labels;
@@ -118,8 +122,8 @@ struct pprof_reader {
     // Of the present location or sample, reused:
     struct batch_line *lines;
     size_t line_capacity;
-    uint32_t *stack; // in the builder
-    size_t depth;
+    uint8_t *stack; // in the builder, encoded
+    size_t stack_size;
     int64_t *values;
     size_t value_count, value_capacity;
     struct pprof_sample_block block;

@@ -13,6 +13,7 @@ void pprof_samples_fini(struct pprof_reader *p)
     for (size_t i = 0; p->observations != NULL && i < p->header.sample_types.count; i++)
         observation_writer_fini(&p->observations[i]);
     free(p->observations);
+    free(p->used_locations);
     free(p->lines);
     free(p->values);
 }
@@ -56,10 +57,10 @@ static bool no_location(struct pprof_reader *p, uint64_t id)
     return pprof_fail(p, ERR_INVALID, "location id %llu is not in the profile", (unsigned long long)id);
 }
 
-// False after a failure of the builder, which says why in the end.
+// For so many ids more. False after a failure of the builder, which says why in the end.
 static bool stack_room(struct pprof_reader *p, size_t extra)
 {
-    p->stack = builder_stack_room(p->builder, p->depth + extra);
+    p->stack = builder_stack_room(p->builder, p->stack_size + extra * p->location_id_size);
     return p->stack != NULL;
 }
 
@@ -79,41 +80,68 @@ static inline uint64_t load_le64(const uint8_t *at)
     return le64toh(v);
 }
 
-// Large files have mostly ids of two bytes: while the next four are such, they are decoded at once. The
-// table must have an entry for every such id. Stops before the first id that is another or not there.
-static const uint8_t *add_quads(const uint32_t *direct, const uint8_t *at, const uint8_t *end, uint32_t **to)
+// Four ids of two bytes each, in 16-bit lanes.
+#define LANES(x) ((uint64_t)(x)*0x0001000100010001u)
+
+static inline bool are_quad(uint64_t w)
 {
-    uint32_t *out = *to;
-    for (; end - at >= 8; at += 8, out += 4) {
-        uint64_t w = load_le64(at);
-        if ((w & 0x8080808080808080u) != 0x0080008000800080u)
+    return (w & LANES(0x8080)) == LANES(0x0080);
+}
+
+static inline uint64_t quad_ids(uint64_t w)
+{
+    return (w & LANES(0x007f)) | (w & LANES(0x7f00)) >> 1;
+}
+
+// The usual case, the ids are the builder's: while the next four have two bytes (large files have mostly such),
+// are spelled as stacks spell them and are in the profile, they are copied.
+static const uint8_t *copy_quads(struct pprof_reader *p, const uint8_t *at, const uint8_t *end, uint8_t **to)
+{
+    uint8_t *out = *to, *used = p->used_locations;
+    uint64_t most = p->locations.max_id < PPROF_TWO_BYTE_IDS ? p->locations.max_id : PPROF_TWO_BYTE_IDS - 1;
+    for (; end - at >= 8; at += 8, out += 8) {
+        uint64_t w = load_le64(at), ids = quad_ids(w);
+        uint64_t large_enough = ids + LANES(0x8000 - 0x80), too_large = ids + LANES(0x7fff - most);
+        if (!are_quad(w) || (large_enough & ~too_large & LANES(0x8000)) != LANES(0x8000))
             break;
-        uint64_t ids = (w & 0x007f007f007f007fu) | (w & 0x7f007f007f007f00u) >> 1;
-        out[0] = direct[ids & 0xffff];
-        out[1] = direct[ids >> 16 & 0xffff];
-        out[2] = direct[ids >> 32 & 0xffff];
-        out[3] = direct[ids >> 48];
-        if ((out[0] | out[1] | out[2] | out[3]) == PPROF_NONE)
-            break; // one of them: the builder's ids have fewer bits
+        memcpy(out, at, 8);
+        used[ids & 0xffff] = used[ids >> 16 & 0xffff] = used[ids >> 32 & 0xffff] = used[ids >> 48] = 1;
     }
     *to = out;
     return at;
 }
 
-static const uint8_t *add_next(struct pprof_reader *p, const uint8_t *at, uint32_t *to)
+// Else they are looked up. The table must have an entry for every id of two bytes. Stops before the first id that
+// is another or not there.
+static const uint8_t *map_quads(const uint32_t *direct, const uint8_t *at, const uint8_t *end, uint8_t **to)
 {
-    uint64_t id;
-    at = varint_unchecked(at, &id);
-    if (at == NULL) {
-        bad_list(p, "location ids");
-        return NULL;
+    uint8_t *out = *to;
+    for (; end - at >= 8; at += 8) {
+        uint64_t w = load_le64(at), ids = quad_ids(w);
+        if (!are_quad(w))
+            break;
+        uint32_t a = direct[ids & 0xffff], b = direct[ids >> 16 & 0xffff], c = direct[ids >> 32 & 0xffff],
+                 d = direct[ids >> 48];
+        if ((a | b | c | d) == PPROF_NONE)
+            break; // one of them: the builder's ids have fewer bits
+        out = stack_put(stack_put(stack_put(stack_put(out, a), b), c), d);
     }
-    *to = pprof_ids_find(&p->locations, id);
-    if (*to == PPROF_NONE) {
-        no_location(p, id);
-        return NULL;
-    }
+    *to = out;
     return at;
+}
+
+static bool put_location(struct pprof_reader *p, uint64_t id, uint8_t **to)
+{
+    if (p->same_locations && id - 1 < p->locations.max_id) {
+        p->used_locations[id] = 1;
+        *to = stack_put(*to, (uint32_t)id);
+        return true;
+    }
+    uint32_t location = pprof_ids_find(&p->locations, id);
+    if (location == PPROF_NONE)
+        return no_location(p, id);
+    *to = stack_put(*to, location);
+    return true;
 }
 
 // A list of n bytes has n numbers at most, so room is made once.
@@ -127,28 +155,33 @@ static bool add_locations(struct pprof_reader *p, struct bytes list)
     if (!stack_room(p, list.len))
         return false;
     bool quads = p->locations.direct_count >= PPROF_TWO_BYTE_IDS;
-    uint32_t *to = p->stack + p->depth;
+    uint8_t *to = p->stack + p->stack_size;
     while (at < end) {
-        if (quads)
-            at = add_quads(p->locations.direct, at, end, &to);
+        uint64_t id;
+        if (p->same_locations)
+            at = copy_quads(p, at, end, &to);
+        else if (quads)
+            at = map_quads(p->locations.direct, at, end, &to);
         if (at == end)
             break;
-        at = add_next(p, at, to++);
+        at = varint_unchecked(at, &id);
         if (at == NULL)
+            return bad_list(p, "location ids");
+        if (!put_location(p, id, &to))
             return false;
     }
-    p->depth = (size_t)(to - p->stack);
+    p->stack_size = (size_t)(to - p->stack);
     return true;
 }
 
 static bool add_location(struct pprof_reader *p, uint64_t id)
 {
-    uint32_t location = pprof_ids_find(&p->locations, id);
-    if (location == PPROF_NONE)
-        return no_location(p, id);
     if (!stack_room(p, 1))
         return false;
-    p->stack[p->depth++] = location;
+    uint8_t *to = p->stack + p->stack_size;
+    if (!put_location(p, id, &to))
+        return false;
+    p->stack_size = (size_t)(to - p->stack);
     return true;
 }
 
@@ -219,8 +252,9 @@ static bool check_sample(struct pprof_reader *p)
     if (p->value_count != types)
         return pprof_fail(p, ERR_INVALID, "it has %zu values, but the profile has %zu sample types", p->value_count,
                           types);
-    if (p->depth > p->limits->max_stack_depth)
-        return pprof_fail(p, ERR_LIMIT, "max_stack_depth: it has %zu locations, allowed are %u", p->depth,
+    uint32_t depth = p->stack_size > p->limits->max_stack_depth ? stack_count_ids(p->stack, p->stack_size) : 0;
+    if (depth > p->limits->max_stack_depth)
+        return pprof_fail(p, ERR_LIMIT, "max_stack_depth: it has %u locations, allowed are %u", depth,
                           p->limits->max_stack_depth);
     return true;
 }
@@ -238,11 +272,11 @@ static void end_block(struct pprof_reader *p)
 static bool read_sample(struct pprof_reader *p, struct bytes message)
 {
     struct pprof_sample_block *block = &p->block;
-    p->depth = p->value_count = 0;
+    p->stack_size = p->value_count = 0;
     if (!read_fields(p, message) || !check_sample(p) ||
         !pprof_labels_take(p, &block->sets[block->count], &block->links[block->count]))
         return false;
-    builder_stack_put(p->builder, (uint32_t)p->depth);
+    builder_stack_put(p->builder, (uint32_t)p->stack_size);
     for (size_t i = 0; i < p->value_count; i++)
         observation_writer_add_value(&p->observations[i], p->values[i]);
     if (++block->count == BUILDER_STACK_BLOCK)
@@ -265,9 +299,34 @@ static bool init_writers(struct pprof_reader *p)
     return true;
 }
 
+static bool compare_locations(struct pprof_reader *p)
+{
+    const struct pprof_ids *ids = &p->locations;
+    uint32_t largest = 0;
+    p->same_locations = true;
+    for (uint32_t i = 0; i < ids->count; i++) {
+        p->same_locations &= ids->ids[i] == ids->values[i];
+        largest = ids->values[i] > largest ? ids->values[i] : largest;
+    }
+    p->location_id_size = stack_id_size(largest);
+    if (!p->same_locations)
+        return true;
+    p->used_locations = mem_try_array((size_t)largest + 1, 1);
+    if (p->used_locations == NULL)
+        return pprof_no_memory(p);
+    memset(p->used_locations, 0, (size_t)largest + 1);
+    return true;
+}
+
+static void tell_used(struct pprof_reader *p)
+{
+    if (p->same_locations && memchr(p->used_locations + 1, 0, p->locations.max_id) == NULL)
+        builder_every_location_used(p->builder);
+}
+
 bool pprof_read_samples(struct pprof_reader *p)
 {
-    if (!init_writers(p))
+    if (!init_writers(p) || !compare_locations(p))
         return false;
     struct pprof_items items = pprof_items_of(&p->header.samples, 2);
     struct bytes message;
@@ -279,6 +338,7 @@ bool pprof_read_samples(struct pprof_reader *p)
             return false; // builder_finish says why
     }
     end_block(p);
+    tell_used(p);
     p->place = NULL;
     return true;
 }

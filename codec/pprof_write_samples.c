@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "codec/pprof_writer.h"
+#include "profile/stack.h"
 
 // Label: key 1, str 2, num 3, num_unit 4.
 static void put_label(struct buf *to, uint64_t key, uint64_t text, int64_t number, uint64_t unit)
@@ -142,33 +143,37 @@ static void put_labels(struct pprof_writer *w, uint32_t set, uint32_t link)
 }
 
 // Room for all the ids at once, where there is that much; else they are put one by one.
-static void put_location_ids(struct pprof_writer *w, const uint32_t *locations, uint32_t count)
+static void put_location_ids(struct pprof_writer *w, uint32_t stack)
 {
     struct buf *out = w->out;
-    size_t most = (size_t)10 * count;
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, w->d, stack);
+    size_t most = STACK_ID_BYTES * (size_t)(r.end - r.at);
     if (most > out->max_bytes - out->len || !buf_reserve(out, most)) {
-        for (uint32_t i = 0; i < count; i++)
-            wire_put_varint(out, w->location_ids[locations[i]]);
+        while (stack_next(&r, &location))
+            wire_put_varint(out, w->location_ids[location]);
         return;
     }
     uint8_t *to = out->data + out->len;
-    for (uint32_t i = 0; i < count; i++)
-        to = wire_write_varint(to, w->location_ids[locations[i]]);
+    while (stack_next(&r, &location))
+        to = stack_put(to, w->location_ids[location]);
     out->len = (size_t)(to - out->data);
 }
 
 static void put_stack(struct pprof_writer *w, uint32_t stack)
 {
-    struct batch_range range = w->d->stacks[stack];
-    if (range.count == 0)
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, w->d, stack);
+    if (!stack_next(&r, &location))
         return;
-    const uint32_t *locations = w->d->stack_locations + range.start;
-    if (range.count == 1) {
-        wire_put_uint(w->out, 1, w->location_ids[locations[0]]);
+    if (r.at == r.end) { // the only one
+        wire_put_uint(w->out, 1, w->location_ids[location]);
         return;
     }
     size_t start = wire_begin(w->out, 1);
-    put_location_ids(w, locations, range.count);
+    put_location_ids(w, stack);
     wire_end(w->out, start);
 }
 

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "codec/pprof_writer.h"
+#include "profile/stack.h"
 
 bool pprof_writer_failed(const struct pprof_writer *w)
 {
@@ -88,9 +89,11 @@ void pprof_writer_fini(struct pprof_writer *w)
 
 static void mark_stack(struct pprof_writer *w, uint32_t stack)
 {
-    struct batch_range range = w->d->stacks[stack];
-    for (uint32_t i = 0; i < range.count; i++)
-        w->location_ids[w->d->stack_locations[range.start + i]] = 1;
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, w->d, stack);
+    while (stack_next(&r, &location))
+        w->location_ids[location] = 1;
 }
 
 static void mark_stacks(struct pprof_writer *w)

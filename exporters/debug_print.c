@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "profile/stack.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -273,9 +274,11 @@ static void print_sample(const struct printer *p, const struct profile *profile,
         print_attribute_set(p, "        label ", c->attribute_sets[i]);
     if (c->links != NULL && c->links[i] != 0)
         print_link(p, c->links[i]);
-    struct batch_range stack = p->dictionary->stacks[c->stacks == NULL ? 0 : c->stacks[i]];
-    for (uint32_t s = 0; s < stack.count; s++)
-        print_location(p, &p->dictionary->locations[p->dictionary->stack_locations[stack.start + s]]);
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, p->dictionary, c->stacks == NULL ? 0 : c->stacks[i]);
+    while (stack_next(&r, &location))
+        print_location(p, &p->dictionary->locations[location]);
 }
 
 static void print_samples(struct printer *p, const struct profile *profile)

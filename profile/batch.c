@@ -71,7 +71,7 @@ void dictionary_unref(struct dictionary **d)
         return;
     const void *arrays[] = {old->strings,         old->mappings,       old->locations,     old->lines,
                             old->functions,       old->links,          old->attributes,    old->stacks,
-                            old->stack_locations, old->attribute_sets, old->set_attributes};
+                            old->stack_bytes, old->attribute_sets, old->set_attributes};
     for (size_t i = 0; i < COUNT_OF(arrays); i++)
         free_array(arrays[i]);
     arena_fini(&old->arena);

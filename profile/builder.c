@@ -48,7 +48,7 @@ static void drop_tables(struct builder *b)
 {
     struct table *tables[] = {&b->strings, &b->mappings,        &b->locations,     &b->functions,
                               &b->links,   &b->attributes,      &b->stacks,        &b->attribute_sets,
-                              &b->lines,   &b->stack_locations, &b->set_attributes};
+                              &b->lines,   &b->stack_bytes, &b->set_attributes};
     for (size_t i = 0; i < COUNT_OF(tables); i++)
         table_fini(tables[i]);
     arena_fini(&b->arena);
@@ -219,7 +219,7 @@ void builder_expect(struct builder *b, const struct builder_expected *expected)
         {&b->locations, expected->locations, sizeof(struct batch_location), true},
         {&b->lines, expected->lines, sizeof(struct batch_line), false},
         {&b->stacks, expected->stacks, sizeof(struct batch_range), true},
-        {&b->stack_locations, expected->stack_locations, sizeof(uint32_t), false},
+        {&b->stack_bytes, expected->stack_bytes, 1, false},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         expect_items(b, all[i].table, all[i].count, all[i].item_size);
@@ -312,8 +312,9 @@ static struct dictionary *seal_dictionary(struct builder *b)
     d->attributes = seal(b, &b->attributes, sizeof *d->attributes, &d->attribute_count, &d->bytes);
     d->stacks = seal(b, &b->stacks, sizeof *d->stacks, &d->stack_count, &d->bytes);
     d->attribute_sets = seal(b, &b->attribute_sets, sizeof *d->attribute_sets, &d->attribute_set_count, &d->bytes);
-    d->stack_locations = seal(b, &b->stack_locations, sizeof *d->stack_locations, &count, &d->bytes);
-    d->stack_location_count = count;
+    d->stack_bytes = seal(b, &b->stack_bytes, 1, &count, &d->bytes);
+    d->stack_byte_count = count;
+    d->every_location_used = b->every_location_used;
     d->set_attributes = seal(b, &b->set_attributes, sizeof *d->set_attributes, &count, &d->bytes);
     d->set_attribute_count = count;
     return d;

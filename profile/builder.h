@@ -22,7 +22,7 @@ bool builder_failed(const struct builder *b);
 // How many items are to come, at most: room is made once instead of growing again and again. A hint only: what
 // would take too much of max_bytes is left to grow.
 struct builder_expected {
-    uint32_t strings, functions, locations, lines, stacks, stack_locations;
+    uint32_t strings, functions, locations, lines, stacks, stack_bytes;
 };
 void builder_expect(struct builder *b, const struct builder_expected *expected);
 
@@ -35,15 +35,18 @@ uint32_t builder_function(struct builder *b, const struct batch_function *f);
 uint32_t builder_location(struct builder *b, const struct batch_location *l, const struct batch_line *lines,
                           uint32_t line_count);
 uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t count);
-// The same for a decoder of many stacks: it writes them behind each other where they may stay, and they are
-// looked up a block at a time, when the places to look are on their way from memory. Between the first room and
-// the take no other stack may be added, and these ids are not checked.
+// The same for a decoder of many stacks: it writes them, encoded as in profile/stack.h, behind each other where
+// they may stay, and they are looked up a block at a time, when the places to look are on their way from memory.
+// Between the first room and the take no other stack may be added, and these ids are not checked.
 enum { BUILDER_STACK_BLOCK = 16 };
-// Where the next stack of the block goes, with room for max_count ids; what was written there before stays.
+// Where the next stack of the block goes, with room for max_size bytes; what was written there before stays.
 // NULL after a failure.
-uint32_t *builder_stack_room(struct builder *b, size_t max_count);
-void builder_stack_put(struct builder *b, uint32_t count);      // ends it; at most BUILDER_STACK_BLOCK in a block
+uint8_t *builder_stack_room(struct builder *b, size_t max_size);
+void builder_stack_put(struct builder *b, uint32_t size);       // ends it; at most BUILDER_STACK_BLOCK in a block
 void builder_stacks_take(struct builder *b, uint32_t *ids_out); // one id for each; all 0 after a failure
+// The caller knows that every location so far but element 0 is in a stack so far: spares looking for those that
+// are not. Holds until the next location is added.
+void builder_every_location_used(struct builder *b);
 uint32_t builder_link(struct builder *b, const struct batch_link *l);
 // Broken UTF-8 inside the value is repaired and counted, too; so it is in resources and scopes.
 uint32_t builder_attribute(struct builder *b, uint32_t key, uint32_t unit, const struct value *v);

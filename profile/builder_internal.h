@@ -21,10 +21,10 @@ struct marks {
     uint32_t round;
 };
 
-// Stacks that lie behind the flat array and are not looked up yet.
+// Stacks that lie behind the flat bytes and are not looked up yet.
 struct stack_block {
     uint32_t count; // of stacks
-    size_t ids;     // in all of them
+    size_t bytes;   // of all of them
     uint32_t sizes[BUILDER_STACK_BLOCK];
     uint64_t hashes[BUILDER_STACK_BLOCK];
 };
@@ -38,8 +38,9 @@ struct builder {
     uint64_t repaired_strings;
 
     struct table strings, mappings, locations, functions, links, attributes, stacks, attribute_sets;
-    struct table lines, stack_locations, set_attributes; // flat, without index
+    struct table lines, stack_bytes, set_attributes; // flat, without index
     struct stack_block block;
+    bool every_location_used;
     struct arena arena;
     struct marks keys, members;
     uint64_t set_seed;

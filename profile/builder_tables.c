@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "profile/stack.h"
 #include "profile/value_copy.h"
 
 typedef bool equal_fn(const struct builder *b, uint32_t id, const void *key);
@@ -228,6 +229,7 @@ static uint32_t add_location(struct builder *b, const struct location_key *key, 
     at->line_start = b->lines.count;
     at->line_count = key->line_count;
     b->lines.count += key->line_count;
+    b->every_location_used = false;
     return add(&b->locations, hash, slot);
 }
 
@@ -247,104 +249,90 @@ uint32_t builder_location(struct builder *b, const struct batch_location *l, con
 
 // Stacks
 
-struct ids {
-    const uint32_t *items;
-    uint32_t count;
-};
-
-static inline bool ids_equal(const uint32_t *flat, struct batch_range range, const struct ids *want)
-{
-    return range.count == want->count &&
-           (range.count == 0 || memcmp(flat + range.start, want->items, range.count * sizeof *flat) == 0);
-}
-
 static bool stack_equal(const struct builder *b, uint32_t id, const void *key)
 {
-    return ids_equal(b->stack_locations.items, ((const struct batch_range *)b->stacks.items)[id], key);
+    struct batch_range range = ((const struct batch_range *)b->stacks.items)[id];
+    const struct bytes *want = key;
+    return range.count == want->len &&
+           (range.count == 0 || memcmp((const uint8_t *)b->stack_bytes.items + range.start, want->data, want->len) == 0);
 }
 
-static uint32_t add_range(struct builder *b, struct table *t, struct table *flat, const struct ids *ids, uint64_t hash,
-                          uint32_t slot)
+// While all stacks are empty there may be no array.
+static uint8_t *block_start(struct builder *b)
 {
-    if (!table_room(b, flat, ids->count, sizeof *ids->items))
+    static uint8_t nothing;
+    struct table *flat = &b->stack_bytes;
+    return flat->items == NULL ? &nothing : (uint8_t *)flat->items + flat->count;
+}
+
+// A new stack usually lies where it belongs already: only a known one before it leaves a gap.
+static uint32_t take_stack(struct builder *b, const uint8_t *at, uint32_t size, uint64_t hash)
+{
+    struct bytes key = {at, size};
+    uint32_t slot, id;
+    if (!ready(b, &b->stacks, sizeof(struct batch_range)))
         return 0;
-    if (ids->count > 0)
-        memcpy((uint32_t *)flat->items + flat->count, ids->items, ids->count * sizeof *ids->items);
-    ((struct batch_range *)t->items)[t->count] = (struct batch_range){flat->count, ids->count};
-    flat->count += ids->count;
-    return add(t, hash, slot);
+    if (find(b, &b->stacks, hash, stack_equal, &key, &slot, &id))
+        return id;
+    uint8_t *to = block_start(b);
+    if (to != at)
+        memmove(to, at, size);
+    struct table *flat = &b->stack_bytes;
+    ((struct batch_range *)b->stacks.items)[b->stacks.count] = (struct batch_range){flat->count, size};
+    flat->count += size;
+    return add(&b->stacks, hash, slot);
 }
 
 uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t count)
 {
-    if (!ready(b, &b->stacks, sizeof(struct batch_range)))
+    if (b->failed)
         return 0;
     check_ids(locations, count, b->locations.count);
-    struct ids key = {locations, count};
-    uint64_t hash = hash_bytes(locations, count * sizeof *locations);
-    uint32_t slot, id;
-    if (find(b, &b->stacks, hash, stack_equal, &key, &slot, &id))
-        return id;
-    return add_range(b, &b->stacks, &b->stack_locations, &key, hash, slot);
+    CHECK(b->block.count == 0);
+    uint8_t *at = builder_stack_room(b, (size_t)count * stack_id_size(b->locations.count - 1)), *to = at;
+    if (at == NULL)
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        to = stack_put(to, locations[i]);
+    size_t size = (size_t)(to - at);
+    return take_stack(b, at, (uint32_t)size, hash_bytes(at, size));
 }
 
-// While all stacks are empty there may be no array.
-static uint32_t *block_start(struct builder *b)
+uint8_t *builder_stack_room(struct builder *b, size_t max_size)
 {
-    static uint32_t nothing;
-    struct table *flat = &b->stack_locations;
-    return flat->items == NULL ? &nothing : (uint32_t *)flat->items + flat->count;
-}
-
-uint32_t *builder_stack_room(struct builder *b, size_t max_count)
-{
-    if (b->failed || !table_room(b, &b->stack_locations, b->block.ids + max_count, sizeof(uint32_t)))
+    if (b->failed || !table_room(b, &b->stack_bytes, b->block.bytes + max_size, 1))
         return NULL;
-    return block_start(b) + b->block.ids;
+    return block_start(b) + b->block.bytes;
 }
 
-void builder_stack_put(struct builder *b, uint32_t count)
+void builder_stack_put(struct builder *b, uint32_t size)
 {
     struct stack_block *block = &b->block;
     if (b->failed)
         return;
     CHECK(block->count < BUILDER_STACK_BLOCK);
-    const uint32_t *ids = block_start(b) + block->ids;
-    uint64_t hash = hash_bytes(ids, count * sizeof *ids);
+    uint64_t hash = hash_bytes(block_start(b) + block->bytes, size);
     __builtin_prefetch(b->stacks.index.slots + index_table_start(&b->stacks.index, hash));
     block->hashes[block->count] = hash;
-    block->sizes[block->count++] = count;
-    block->ids += count;
-}
-
-// A new stack usually lies where it belongs already: only a known one before it leaves a gap.
-static uint32_t take_stack(struct builder *b, uint32_t *ids, uint32_t count, uint64_t hash)
-{
-    struct ids key = {ids, count};
-    uint32_t slot, id;
-    if (!ready(b, &b->stacks, sizeof(struct batch_range)))
-        return 0;
-    if (find(b, &b->stacks, hash, stack_equal, &key, &slot, &id))
-        return id;
-    struct table *flat = &b->stack_locations;
-    uint32_t *to = (uint32_t *)flat->items + flat->count;
-    if (to != ids)
-        memmove(to, ids, count * sizeof *ids);
-    ((struct batch_range *)b->stacks.items)[b->stacks.count] = (struct batch_range){flat->count, count};
-    flat->count += count;
-    return add(&b->stacks, hash, slot);
+    block->sizes[block->count++] = size;
+    block->bytes += size;
 }
 
 void builder_stacks_take(struct builder *b, uint32_t *ids_out)
 {
     struct stack_block *block = &b->block;
-    uint32_t *ids = block_start(b);
+    const uint8_t *at = block_start(b);
     for (uint32_t i = 0; i < block->count; i++) {
-        ids_out[i] = take_stack(b, ids, block->sizes[i], block->hashes[i]);
-        ids += block->sizes[i];
+        ids_out[i] = take_stack(b, at, block->sizes[i], block->hashes[i]);
+        at += block->sizes[i];
     }
     block->count = 0;
-    block->ids = 0;
+    block->bytes = 0;
+}
+
+void builder_every_location_used(struct builder *b)
+{
+    b->every_location_used = true;
 }
 
 // Attributes
@@ -411,6 +399,17 @@ static uint32_t marks_begin(struct marks *m)
         m->round = 1;
     }
     return m->round;
+}
+
+struct ids {
+    const uint32_t *items;
+    uint32_t count;
+};
+
+static inline bool ids_equal(const uint32_t *flat, struct batch_range range, const struct ids *want)
+{
+    return range.count == want->count &&
+           (range.count == 0 || memcmp(flat + range.start, want->items, range.count * sizeof *flat) == 0);
 }
 
 static uint64_t set_hash(const struct builder *b, const struct ids *ids)
@@ -536,8 +535,9 @@ static bool intern_zero_set(struct builder *b)
         return false;
     struct ids none = {NULL, 0};
     uint64_t hash = set_hash(b, &none);
-    return add_range(b, &b->attribute_sets, &b->set_attributes, &none, hash,
-                     index_table_start(&b->attribute_sets.index, hash)) == 0;
+    *(struct batch_range *)b->attribute_sets.items = (struct batch_range){0, 0};
+    add(&b->attribute_sets, hash, index_table_start(&b->attribute_sets.index, hash));
+    return true;
 }
 
 bool builder_intern_zeros(struct builder *b)

@@ -6,6 +6,7 @@
 #include "profile/builder_internal.h"
 #include "profile/parts.h"
 #include "profile/pointer_map.h"
+#include "profile/stack.h"
 
 // States of an item that has no number in the builder yet.
 #define UNMAPPED UINT32_MAX
@@ -181,13 +182,14 @@ static uint32_t map_stack(struct builder *b, struct merge_map *m, uint32_t id)
     uint32_t *to = &m->stacks[id];
     if (*to != UNMAPPED && *to != MARKED)
         return *to;
-    struct batch_range range = m->source->stacks[id];
-    if (!builder_grow(b, &m->stack, &m->stack_capacity, range.count, sizeof(uint32_t)))
+    if (!builder_grow(b, &m->stack, &m->stack_capacity, stack_depth(m->source, id), sizeof(uint32_t)))
         return 0;
-    uint32_t *ids = m->stack;
-    for (uint32_t i = 0; i < range.count; i++)
-        ids[i] = map_location(b, m, m->source->stack_locations[range.start + i]);
-    return *to = builder_stack(b, ids, range.count);
+    struct stack_reader r;
+    uint32_t *ids = m->stack, count = 0, location;
+    stack_reader_init(&r, m->source, id);
+    while (stack_next(&r, &location))
+        ids[count++] = map_location(b, m, location);
+    return *to = builder_stack(b, ids, count);
 }
 
 static uint32_t map_link(struct builder *b, struct merge_map *m, uint32_t id)
@@ -205,9 +207,10 @@ static void mark_stack(struct merge_map *m, uint32_t stack)
     if (m->stacks[stack] != UNMAPPED)
         return;
     m->stacks[stack] = MARKED;
-    struct batch_range range = m->source->stacks[stack];
-    for (uint32_t i = 0; i < range.count; i++) {
-        uint32_t location = m->source->stack_locations[range.start + i];
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, m->source, stack);
+    while (stack_next(&r, &location)) {
         if (m->locations[location] != UNMAPPED)
             continue;
         m->locations[location] = MARKED;

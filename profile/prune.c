@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "profile/parts.h"
 #include "profile/pointer_map.h"
+#include "profile/stack.h"
 
 // new_ids serves as the mark first (PRUNED or not) and gets its numbers at the end.
 struct marker {
@@ -74,22 +75,19 @@ static void mark_stack(struct marker *m, uint32_t id)
     m->p->stacks.new_ids[id] = 0;
 }
 
-// The hottest loop of encoding, over all that lies in the stacks: it only stores.
-static void mark_ids(uint32_t *marks, const uint32_t *ids, size_t count)
-{
-    size_t i = 0;
-    for (; count - i >= 4; i += 4)
-        marks[ids[i]] = marks[ids[i + 1]] = marks[ids[i + 2]] = marks[ids[i + 3]] = 0;
-    for (; i < count; i++)
-        marks[ids[i]] = 0;
-}
-
+// The hottest loop of encoding a part of a batch.
 static void mark_stacks_ids(struct marker *m, uint32_t *marks)
 {
     const struct dictionary *d = m->d;
-    for (uint32_t i = 0; i < d->stack_count; i++)
-        if (m->p->stacks.new_ids[i] != PRUNED)
-            mark_ids(marks, d->stack_locations + d->stacks[i].start, d->stacks[i].count);
+    for (uint32_t i = 0; i < d->stack_count; i++) {
+        struct stack_reader r;
+        uint32_t location;
+        if (m->p->stacks.new_ids[i] == PRUNED)
+            continue;
+        stack_reader_init(&r, d, i);
+        while (stack_next(&r, &location))
+            marks[location] = 0;
+    }
 }
 
 static bool all_marked(const uint32_t *marks, uint32_t count)
@@ -105,8 +103,8 @@ static void mark_locations(struct marker *m)
 {
     const struct dictionary *d = m->d;
     uint32_t *marks = m->p->locations.new_ids;
-    if (all_marked(m->p->stacks.new_ids, d->stack_count))
-        mark_ids(marks, d->stack_locations, d->stack_location_count);
+    if (d->every_location_used && all_marked(m->p->stacks.new_ids, d->stack_count))
+        memset(marks, 0, d->location_count * sizeof *marks);
     else
         mark_stacks_ids(m, marks);
     for (uint32_t i = 0; i < d->location_count; i++)

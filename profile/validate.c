@@ -5,6 +5,7 @@
 #include "base/index_table.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "profile/stack.h"
 
 #include <inttypes.h>
 
@@ -208,6 +209,58 @@ static enum err_code check_sets(const struct dictionary *d, struct err *e)
     return code;
 }
 
+// A varint of the least size, below 2^32, that ends before the end; NULL if it is not one.
+static const uint8_t *take_id(const uint8_t *at, const uint8_t *end, uint32_t *id_out)
+{
+    uint64_t id = 0;
+    for (unsigned shift = 0; at < end && shift < 7 * STACK_ID_BYTES; shift += 7) {
+        uint64_t byte = *at++;
+        id |= (byte & 0x7f) << shift;
+        if (byte >= 0x80)
+            continue;
+        *id_out = (uint32_t)id;
+        return id > UINT32_MAX || (byte == 0 && shift > 0) ? NULL : at;
+    }
+    return NULL;
+}
+
+static enum err_code check_stack(const struct dictionary *d, uint32_t stack, bool *used, struct err *e)
+{
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, d, stack);
+    while (r.at != r.end) {
+        r.at = take_id(r.at, r.end, &location);
+        if (r.at == NULL)
+            return err_set(e, ERR_INVALID, "stack %u has a location that is no varint of the least size", stack);
+        ID("stack", stack, "location", location, d->location_count);
+        used[location] = true;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_each_stack(const struct dictionary *d, bool *used, struct err *e)
+{
+    for (uint32_t i = 0; i < d->stack_count; i++)
+        TRY(check_stack(d, i, used, e));
+    for (uint32_t i = 1; d->every_location_used && i < d->location_count; i++)
+        if (!used[i])
+            return err_set(e, ERR_INVALID, "location %u is in no stack, but every location is said to be", i);
+    return ERR_OK;
+}
+
+static enum err_code check_stacks(const struct dictionary *d, struct err *e)
+{
+    TRY(check_ranges("stack", d->stacks, d->stack_count, d->stack_byte_count, e));
+    bool *used = mem_try_array(d->location_count, sizeof *used);
+    if (used == NULL)
+        return err_set(e, ERR_MEMORY, "out of memory while validating a batch");
+    memset(used, 0, d->location_count * sizeof *used);
+    enum err_code code = check_each_stack(d, used, e);
+    free(used);
+    return code;
+}
+
 static enum err_code check_dictionary(const struct dictionary *d, struct err *e)
 {
     TRY(check_no_empty_table(d, e));
@@ -217,8 +270,7 @@ static enum err_code check_dictionary(const struct dictionary *d, struct err *e)
     TRY(check_functions(d, e));
     TRY(check_locations(d, e));
     TRY(check_attributes(d, e));
-    TRY(check_ranges("stack", d->stacks, d->stack_count, d->stack_location_count, e));
-    TRY(check_flat("stack entry", "location", d->stack_locations, d->stack_location_count, d->location_count, e));
+    TRY(check_stacks(d, e));
     return check_sets(d, e);
 }
 

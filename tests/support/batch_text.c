@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "profile/stack.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -147,9 +148,11 @@ void sample_text(const struct batch *b, const struct profile *p, uint32_t sample
 {
     const struct dictionary *d = b->dictionary;
     const struct columns *c = p->columns;
-    struct batch_range stack = d->stacks[c->stacks[sample]];
-    for (uint32_t i = 0; i < stack.count; i++)
-        add_location(out, d, d->stack_locations[stack.start + i]);
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, d, c->stacks[sample]);
+    while (stack_next(&r, &location))
+        add_location(out, d, location);
     add_set(out, d, c->attribute_sets != NULL ? c->attribute_sets[sample] : 0);
     if (c->links != NULL && c->links[sample] != 0)
         add_link(out, d, c->links[sample]);
