@@ -81,7 +81,7 @@ static inline uint64_t load_le64(const uint8_t *at)
 }
 
 // Four ids of two bytes each, in 16-bit lanes.
-#define LANES(x) ((uint64_t)(x)*0x0001000100010001u)
+#define LANES(x) ((uint64_t)(x) * 0x0001000100010001u)
 
 static inline bool are_quad(uint64_t w)
 {

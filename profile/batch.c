@@ -69,8 +69,8 @@ void dictionary_unref(struct dictionary **d)
     *d = NULL;
     if (old == NULL || !release(&old->refs))
         return;
-    const void *arrays[] = {old->strings,         old->mappings,       old->locations,     old->lines,
-                            old->functions,       old->links,          old->attributes,    old->stacks,
+    const void *arrays[] = {old->strings,     old->mappings,       old->locations,     old->lines,
+                            old->functions,   old->links,          old->attributes,    old->stacks,
                             old->stack_bytes, old->attribute_sets, old->set_attributes};
     for (size_t i = 0; i < COUNT_OF(arrays); i++)
         free_array(arrays[i]);

@@ -66,16 +66,16 @@ struct dictionary {
     const struct batch_function *functions;
     const struct batch_link *links;
     const struct batch_attribute *attributes;
-    const struct batch_range *stacks; // ranges of stack_bytes; read them with profile/stack.h
-    const uint8_t *stack_bytes;       // location ids as varints of the least size, leaf first
+    const struct batch_range *stacks;         // ranges of stack_bytes; read them with profile/stack.h
+    const uint8_t *stack_bytes;               // location ids as varints of the least size, leaf first
     const struct batch_range *attribute_sets; // ranges of set_attributes; set 0 is empty; keys unique in a set
     const uint32_t *set_attributes;
     uint32_t string_count, mapping_count, location_count, line_count, function_count, link_count, attribute_count,
         stack_count, attribute_set_count;
     size_t stack_byte_count, set_attribute_count;
     bool every_location_used; // some stack has it, but for location 0; false = not known
-    struct arena arena; // string bytes and attribute values
-    size_t bytes;       // what the dictionary holds of memory, arena included
+    struct arena arena;       // string bytes and attribute values
+    size_t bytes;             // what the dictionary holds of memory, arena included
 };
 
 // Samples of a profile without their values. A missing column (NULL) means all zero.

@@ -46,8 +46,8 @@ static void drop_helpers(struct builder *b)
 
 static void drop_tables(struct builder *b)
 {
-    struct table *tables[] = {&b->strings, &b->mappings,        &b->locations,     &b->functions,
-                              &b->links,   &b->attributes,      &b->stacks,        &b->attribute_sets,
+    struct table *tables[] = {&b->strings, &b->mappings,    &b->locations,     &b->functions,
+                              &b->links,   &b->attributes,  &b->stacks,        &b->attribute_sets,
                               &b->lines,   &b->stack_bytes, &b->set_attributes};
     for (size_t i = 0; i < COUNT_OF(tables); i++)
         table_fini(tables[i]);

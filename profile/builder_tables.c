@@ -253,8 +253,8 @@ static bool stack_equal(const struct builder *b, uint32_t id, const void *key)
 {
     struct batch_range range = ((const struct batch_range *)b->stacks.items)[id];
     const struct bytes *want = key;
-    return range.count == want->len &&
-           (range.count == 0 || memcmp((const uint8_t *)b->stack_bytes.items + range.start, want->data, want->len) == 0);
+    return range.count == want->len && (range.count == 0 || memcmp((const uint8_t *)b->stack_bytes.items + range.start,
+                                                                   want->data, want->len) == 0);
 }
 
 // While all stacks are empty there may be no array.

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "profile/stack.h"
 #include "profile/validate.h"
 #include "tests/support/test_files.h"
 
@@ -91,7 +92,7 @@ static void check_dictionary(const struct dictionary *d)
     assert_int_equal(d->lines[d->locations[1].line_start].column, 4);
     assert_int_equal(d->functions[1].start_line, 10);
     assert_int_equal(d->stack_count, 2);
-    assert_int_equal(d->stacks[1].count, 2);
+    assert_int_equal(stack_depth(d, 1), 2);
     assert_int_equal(d->attribute_count, 2);
     assert_true(bytes_equal_text(d->attributes[1].value.bytes, "value"));
     assert_int_equal(d->links[1].trace_id[1], 2);

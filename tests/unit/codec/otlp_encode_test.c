@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "profile/merge.h"
+#include "profile/stack.h"
 #include "profile/validate.h"
 #include "tests/support/batch_text.h"
 #include "tests/support/random_batch.h"
@@ -176,12 +177,14 @@ static void assert_same_set(const struct dictionary *a, uint32_t set_a, const st
 static void assert_same_stack(const struct dictionary *a, uint32_t stack_a, const struct dictionary *b,
                               uint32_t stack_b)
 {
-    const struct batch_range ra = a->stacks[stack_a], rb = b->stacks[stack_b];
-    assert_int_equal(ra.count, rb.count);
-    for (uint32_t i = 0; i < ra.count; i++)
-        if (a->locations[a->stack_locations[ra.start + i]].address !=
-            b->locations[b->stack_locations[rb.start + i]].address)
-            fail_msg("location %u of %u", i, ra.count);
+    uint32_t depth = stack_depth(a, stack_a), x = 0, y = 0;
+    assert_int_equal(depth, stack_depth(b, stack_b));
+    struct stack_reader ra, rb;
+    stack_reader_init(&ra, a, stack_a);
+    stack_reader_init(&rb, b, stack_b);
+    for (uint32_t i = 0; stack_next(&ra, &x) && stack_next(&rb, &y); i++)
+        if (a->locations[x].address != b->locations[y].address)
+            fail_msg("location %u of %u", i, depth);
 }
 
 // Batches of fill_large by number: their texts would take seconds.

@@ -11,6 +11,7 @@
 #include "codec/compress.h"
 #include "codec/otlp.h"
 #include "profile/validate.h"
+#include "tests/support/stack_at.h"
 #include "tests/support/test_files.h"
 #include "tests/unit/codec/pprof_fixture.h"
 
@@ -57,9 +58,9 @@ static struct batch *there_and_back(struct pprof_bytes *p)
 static const struct batch_location *location_at(const struct batch *b, uint32_t sample, uint32_t depth)
 {
     const struct dictionary *d = b->dictionary;
-    struct batch_range stack = d->stacks[profile_of(b, 0)->columns->stacks[sample]];
-    assert_true(depth < stack.count);
-    return &d->locations[d->stack_locations[stack.start + depth]];
+    uint32_t stack = profile_of(b, 0)->columns->stacks[sample];
+    assert_true(depth < stack_depth(d, stack));
+    return stack_at(d, stack, depth);
 }
 
 static void assert_mappings(const struct batch *b, const char *const *names, uint32_t count)

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "codec/compress.h"
+#include "tests/support/stack_at.h"
 #include "tests/unit/codec/pprof_fixture.h"
 
 static const int64_t now = 1750000000000000000;
@@ -57,9 +58,9 @@ static void tables_of_the_small_file(void **state)
     assert_null(attribute(b, m->attribute_set, "pprof.mapping.has_filenames"));
     assert_non_null(attribute(b, m->attribute_set, "pprof.mapping.has_line_numbers"));
     assert_text_attribute(b, d->mappings[2].attribute_set, "process.executable.build_id.go", "go/build/id");
-    struct batch_range stack = d->stacks[profile_of(b, 0)->columns->stacks[0]];
-    assert_int_equal(stack.count, 3);
-    const struct batch_location *leaf = &d->locations[d->stack_locations[stack.start]];
+    uint32_t stack = profile_of(b, 0)->columns->stacks[0];
+    assert_int_equal(stack_depth(d, stack), 3);
+    const struct batch_location *leaf = stack_at(d, stack, 0);
     assert_true(leaf->address == 0x400030 && leaf->line_count == 1 && leaf->mapping == 1);
     const struct batch_line *line = &d->lines[leaf->line_start];
     assert_true(line->line == 13 && line->column == 3);
@@ -253,8 +254,8 @@ static void ids_are_keys(void **state) // A5
         struct batch *b = decode_good(&p);
         const struct dictionary *d = b->dictionary;
         for (uint32_t k = 0; k < 3; k++) {
-            struct batch_range stack = d->stacks[profile_of(b, 0)->columns->stacks[0]];
-            const struct batch_location *l = &d->locations[d->stack_locations[stack.start + k]];
+            uint32_t stack = profile_of(b, 0)->columns->stacks[0];
+            const struct batch_location *l = stack_at(d, stack, k);
             char name[2] = {(char)('a' + k), '\0'};
             assert_string(b, d->functions[d->lines[l->line_start].function].name, name);
             assert_string(b, d->mappings[l->mapping].filename, name);
@@ -308,8 +309,8 @@ static void functions_without_ids_are_paired(void **state) // A8
         struct batch *b = decode_good_with(buf_bytes(&p.out), NULL, &r);
         assert_int_equal(r.repaired_functions, 2);
         const struct dictionary *d = b->dictionary;
-        struct batch_range stack = d->stacks[profile_of(b, 0)->columns->stacks[0]];
-        const struct batch_location *l = &d->locations[d->stack_locations[stack.start]];
+        uint32_t stack = profile_of(b, 0)->columns->stacks[0];
+        const struct batch_location *l = stack_at(d, stack, 0);
         assert_string(b, d->functions[d->lines[l->line_start].function].name, "second");
         batch_unref(&b);
         pprof_bytes_location(&p, 3, 0, 0, 1); // a third line: no pairing any more
@@ -332,7 +333,7 @@ static void locations_may_be_bare_and_stacks_empty(void **state) // A9, A11
     struct batch *b = decode_good(&p);
     const struct profile *f = profile_of(b, 0);
     assert_int_equal(f->columns->sample_count, 2);
-    assert_int_equal(b->dictionary->stacks[f->columns->stacks[0]].count, 1);
+    assert_int_equal(stack_depth(b->dictionary, f->columns->stacks[0]), 1);
     assert_int_equal(f->columns->stacks[1], 0);
     assert_int_equal(f->observations->values[1], 9);
     batch_unref(&b);
@@ -372,10 +373,10 @@ static void packed_unpacked_and_mixed_lists(void **state)
     struct batch *b = decode_good(&p);
     static const uint64_t want[] = {1, 300, 2, 5};
     const struct dictionary *d = b->dictionary;
-    struct batch_range stack = d->stacks[profile_of(b, 0)->columns->stacks[0]];
-    assert_int_equal(stack.count, COUNT_OF(want));
+    uint32_t stack = profile_of(b, 0)->columns->stacks[0];
+    assert_int_equal(stack_depth(d, stack), COUNT_OF(want));
     for (uint32_t i = 0; i < COUNT_OF(want); i++)
-        assert_int_equal(d->locations[d->stack_locations[stack.start + i]].address, want[i]);
+        assert_int_equal(stack_at(d, stack, i)->address, want[i]);
     assert_int_equal(profile_of(b, 0)->observations->values[0], -1);
     assert_int_equal(profile_of(b, 1)->observations->values[0], 7);
     batch_unref(&b);

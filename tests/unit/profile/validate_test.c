@@ -99,7 +99,18 @@ static void break_stack_range(struct damage *x)
 
 static void break_stack_location(struct damage *x)
 {
-    column(x->d->stack_locations)[0] = x->d->location_count;
+    WRITABLE(uint8_t, x->d->stack_bytes)[0] = (uint8_t)x->d->location_count;
+}
+
+static void break_stack_varint(struct damage *x)
+{
+    WRITABLE(uint8_t, x->d->stack_bytes)[0] = 0x80;
+}
+
+static void break_every_location_used(struct damage *x)
+{
+    x->d->every_location_used = true;
+    WRITABLE(uint8_t, x->d->stack_bytes)[0] = 0;
 }
 
 static void break_set_member(struct damage *x)
@@ -214,13 +225,39 @@ static void each_damage_is_noticed(void **state)
 {
     (void)state;
     static void (*const damages[])(struct damage *) = {
-        break_string_zero,   break_string_text,      break_string_twice, break_mapping_zero,   break_mapping,
-        break_location_zero, break_location_mapping, break_location_set, break_location_lines, break_line,
-        break_function_zero, break_function,         break_link_zero,    break_attribute_zero, break_attribute,
-        break_stack_range,   break_stack_location,   break_set_member,   break_set_keys,       break_sample_stack,
-        break_sample_set,    break_zero_column,      break_sample_link,  break_counts,         break_shape,
-        break_order_of_ends, break_sample_type,      break_profile_set,  break_payload,        break_profile_id,
+        break_string_zero,
+        break_string_text,
+        break_string_twice,
+        break_mapping_zero,
+        break_mapping,
+        break_location_zero,
+        break_location_mapping,
+        break_location_set,
+        break_location_lines,
+        break_line,
+        break_function_zero,
+        break_function,
+        break_link_zero,
+        break_attribute_zero,
+        break_attribute,
+        break_stack_range,
+        break_stack_location,
+        break_set_member,
+        break_set_keys,
+        break_sample_stack,
+        break_sample_set,
+        break_zero_column,
+        break_sample_link,
+        break_counts,
+        break_shape,
+        break_order_of_ends,
+        break_sample_type,
+        break_profile_set,
+        break_payload,
+        break_profile_id,
         break_totals,
+        break_stack_varint,
+        break_every_location_used,
     };
     for (size_t i = 0; i < COUNT_OF(damages); i++) {
         struct batch *b = whole_batch();
