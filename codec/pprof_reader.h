@@ -112,7 +112,7 @@ struct pprof_reader {
     uint32_t *location_mappings; // by the builder's location: its mapping; while the tables are read
     const uint8_t *unused;       // by the file's location: leave it out; NULL = none
     bool same_locations;         // the file's ids are the builder's: 1, 2, 3 ...
-    uint8_t *used_locations;     // then: by id, whether a sample has it
+    uint8_t *used_locations;     // then: by the id's place, whether a sample has it
     size_t location_id_size;     // of the largest of the builder, encoded
     bool pair_functions;         // all function ids are 0: line k names function k
     uint32_t line_number;
@@ -174,6 +174,31 @@ static inline uint32_t pprof_ids_find(const struct pprof_ids *ids, uint64_t id) 
         return ids->direct[id];
     return pprof_ids_search(ids, id);
 }
+
+// Packed lists are decoded without a bounds check per byte: when a list's last byte ends a varint, none of its varints
+// can run past the end. The rest of a varint whose first byte is in *v; NULL when it has more than 64 bits.
+const uint8_t *pprof_varint_rest(const uint8_t *at, uint64_t *v);
+static inline const uint8_t *pprof_varint(const uint8_t *at, uint64_t *v)
+{
+    uint64_t first = *at++;
+    *v = first;
+    if (first < 0x80)
+        return at;
+    uint64_t second = *at;
+    if (second < 0x80) {
+        *v = (first & 0x7f) | second << 7;
+        return at + 1;
+    }
+    return pprof_varint_rest(at, v);
+}
+bool pprof_bad_list(struct pprof_reader *p, const char *what); // false
+
+// Stacks: pprof_stacks_begin before the first sample, pprof_stacks_end after the last.
+bool pprof_stacks_begin(struct pprof_reader *p) MUST_USE;
+void pprof_stacks_end(struct pprof_reader *p);
+// More location ids for the present sample.
+bool pprof_stack_add(struct pprof_reader *p, uint64_t id) MUST_USE;
+bool pprof_stack_add_list(struct pprof_reader *p, struct bytes list) MUST_USE;
 
 // One Label message of the present sample.
 bool pprof_label_add(struct pprof_reader *p, struct bytes message) MUST_USE;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples: where decoding spends its time. Packed lists are decoded without a bounds check per byte: when a
-// list's last byte ends a varint, none of its varints can run past the end.
+// Samples: where decoding spends its time.
 #include "base/mem.h"
 #include "codec/pprof_reader.h"
-
-#include <endian.h>
 
 void pprof_samples_fini(struct pprof_reader *p)
 {
@@ -18,52 +15,6 @@ void pprof_samples_fini(struct pprof_reader *p)
     free(p->values);
 }
 
-// The rest of a varint whose first byte is in *v; NULL when it has more than 64 bits.
-static const uint8_t *varint_rest(const uint8_t *at, uint64_t *v)
-{
-    uint64_t sum = *v & 0x7f;
-    for (unsigned shift = 7; shift < 70; shift += 7) {
-        uint64_t byte = *at++;
-        sum |= (byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *v = sum;
-            return shift == 63 && byte > 1 ? NULL : at;
-        }
-    }
-    return NULL;
-}
-
-static inline const uint8_t *varint_unchecked(const uint8_t *at, uint64_t *v)
-{
-    uint64_t first = *at++;
-    *v = first;
-    if (first < 0x80)
-        return at;
-    uint64_t second = *at;
-    if (second < 0x80) {
-        *v = (first & 0x7f) | second << 7;
-        return at + 1;
-    }
-    return varint_rest(at, v);
-}
-
-static bool bad_list(struct pprof_reader *p, const char *what)
-{
-    return pprof_fail(p, ERR_INVALID, "its %s are damaged: a varint is cut off or has more than 64 bits", what);
-}
-
-static bool no_location(struct pprof_reader *p, uint64_t id)
-{
-    return pprof_fail(p, ERR_INVALID, "location id %llu is not in the profile", (unsigned long long)id);
-}
-
-// For so many ids more. False after a failure of the builder, which says why in the end.
-static bool stack_room(struct pprof_reader *p, size_t extra)
-{
-    p->stack = builder_stack_room(p->builder, p->stack_size + extra * p->location_id_size);
-    return p->stack != NULL;
-}
-
 static bool grow_values(struct pprof_reader *p, size_t extra)
 {
     void *values = p->values;
@@ -73,132 +24,20 @@ static bool grow_values(struct pprof_reader *p, size_t extra)
     return true;
 }
 
-static inline uint64_t load_le64(const uint8_t *at)
-{
-    uint64_t v;
-    memcpy(&v, at, sizeof v);
-    return le64toh(v);
-}
-
-// Four ids of two bytes each, in 16-bit lanes.
-#define LANES(x) ((uint64_t)(x) * 0x0001000100010001u)
-
-static inline bool are_quad(uint64_t w)
-{
-    return (w & LANES(0x8080)) == LANES(0x0080);
-}
-
-static inline uint64_t quad_ids(uint64_t w)
-{
-    return (w & LANES(0x007f)) | (w & LANES(0x7f00)) >> 1;
-}
-
-// The usual case, the ids are the builder's: while the next four have two bytes (large files have mostly such),
-// are spelled as stacks spell them and are in the profile, they are copied.
-static const uint8_t *copy_quads(struct pprof_reader *p, const uint8_t *at, const uint8_t *end, uint8_t **to)
-{
-    uint8_t *out = *to, *used = p->used_locations;
-    uint64_t most = p->locations.max_id < PPROF_TWO_BYTE_IDS ? p->locations.max_id : PPROF_TWO_BYTE_IDS - 1;
-    for (; end - at >= 8; at += 8, out += 8) {
-        uint64_t w = load_le64(at), ids = quad_ids(w);
-        uint64_t large_enough = ids + LANES(0x8000 - 0x80), too_large = ids + LANES(0x7fff - most);
-        if (!are_quad(w) || (large_enough & ~too_large & LANES(0x8000)) != LANES(0x8000))
-            break;
-        memcpy(out, at, 8);
-        used[ids & 0xffff] = used[ids >> 16 & 0xffff] = used[ids >> 32 & 0xffff] = used[ids >> 48] = 1;
-    }
-    *to = out;
-    return at;
-}
-
-// Else they are looked up. The table must have an entry for every id of two bytes. Stops before the first id that
-// is another or not there.
-static const uint8_t *map_quads(const uint32_t *direct, const uint8_t *at, const uint8_t *end, uint8_t **to)
-{
-    uint8_t *out = *to;
-    for (; end - at >= 8; at += 8) {
-        uint64_t w = load_le64(at), ids = quad_ids(w);
-        if (!are_quad(w))
-            break;
-        uint32_t a = direct[ids & 0xffff], b = direct[ids >> 16 & 0xffff], c = direct[ids >> 32 & 0xffff],
-                 d = direct[ids >> 48];
-        if ((a | b | c | d) == PPROF_NONE)
-            break; // one of them: the builder's ids have fewer bits
-        out = stack_put(stack_put(stack_put(stack_put(out, a), b), c), d);
-    }
-    *to = out;
-    return at;
-}
-
-static bool put_location(struct pprof_reader *p, uint64_t id, uint8_t **to)
-{
-    if (p->same_locations && id - 1 < p->locations.max_id) {
-        p->used_locations[id] = 1;
-        *to = stack_put(*to, (uint32_t)id);
-        return true;
-    }
-    uint32_t location = pprof_ids_find(&p->locations, id);
-    if (location == PPROF_NONE)
-        return no_location(p, id);
-    *to = stack_put(*to, location);
-    return true;
-}
-
-// A list of n bytes has n numbers at most, so room is made once.
-static bool add_locations(struct pprof_reader *p, struct bytes list)
-{
-    if (list.len == 0)
-        return true;
-    const uint8_t *at = list.data, *end = at + list.len;
-    if (end[-1] >= 0x80)
-        return bad_list(p, "location ids");
-    if (!stack_room(p, list.len))
-        return false;
-    bool quads = p->locations.direct_count >= PPROF_TWO_BYTE_IDS;
-    uint8_t *to = p->stack + p->stack_size;
-    while (at < end) {
-        uint64_t id;
-        if (p->same_locations)
-            at = copy_quads(p, at, end, &to);
-        else if (quads)
-            at = map_quads(p->locations.direct, at, end, &to);
-        if (at == end)
-            break;
-        at = varint_unchecked(at, &id);
-        if (at == NULL)
-            return bad_list(p, "location ids");
-        if (!put_location(p, id, &to))
-            return false;
-    }
-    p->stack_size = (size_t)(to - p->stack);
-    return true;
-}
-
-static bool add_location(struct pprof_reader *p, uint64_t id)
-{
-    if (!stack_room(p, 1))
-        return false;
-    uint8_t *to = p->stack + p->stack_size;
-    if (!put_location(p, id, &to))
-        return false;
-    p->stack_size = (size_t)(to - p->stack);
-    return true;
-}
-
 static bool add_values(struct pprof_reader *p, struct bytes list)
 {
     if (list.len == 0)
         return true;
     const uint8_t *at = list.data, *end = at + list.len;
     if (end[-1] >= 0x80)
-        return bad_list(p, "values");
+        return pprof_bad_list(p, "values");
     if (p->value_count + list.len > p->value_capacity && !grow_values(p, list.len))
         return false;
     while (at < end) {
         uint64_t value;
-        at = varint_unchecked(at, &value);
+        at = pprof_varint(at, &value);
         if (at == NULL)
-            return bad_list(p, "values");
+            return pprof_bad_list(p, "values");
         p->values[p->value_count++] = (int64_t)value;
     }
     return true;
@@ -216,9 +55,9 @@ static bool sample_field(struct pprof_reader *p, const struct wire_field *f)
 {
     switch (f->number << 3 | f->type) {
     case 1 << 3 | WIRE_LEN:
-        return add_locations(p, f->bytes);
+        return pprof_stack_add_list(p, f->bytes);
     case 1 << 3 | WIRE_VARINT:
-        return add_location(p, f->varint);
+        return pprof_stack_add(p, f->varint);
     case 2 << 3 | WIRE_LEN:
         return add_values(p, f->bytes);
     case 2 << 3 | WIRE_VARINT:
@@ -235,7 +74,7 @@ static bool read_fields(struct pprof_reader *p, struct bytes message)
     struct wire_reader r;
     struct wire_field f;
     wire_reader_init(&r, message);
-    if (wire_take_bytes(&r, 1 << 3 | WIRE_LEN, &f.bytes) && !add_locations(p, f.bytes))
+    if (wire_take_bytes(&r, 1 << 3 | WIRE_LEN, &f.bytes) && !pprof_stack_add_list(p, f.bytes))
         return false;
     if (wire_take_bytes(&r, 2 << 3 | WIRE_LEN, &f.bytes) && !add_values(p, f.bytes))
         return false;
@@ -299,34 +138,9 @@ static bool init_writers(struct pprof_reader *p)
     return true;
 }
 
-static bool compare_locations(struct pprof_reader *p)
-{
-    const struct pprof_ids *ids = &p->locations;
-    uint32_t largest = 0;
-    p->same_locations = true;
-    for (uint32_t i = 0; i < ids->count; i++) {
-        p->same_locations &= ids->ids[i] == ids->values[i];
-        largest = ids->values[i] > largest ? ids->values[i] : largest;
-    }
-    p->location_id_size = stack_id_size(largest);
-    if (!p->same_locations)
-        return true;
-    p->used_locations = mem_try_array((size_t)largest + 1, 1);
-    if (p->used_locations == NULL)
-        return pprof_no_memory(p);
-    memset(p->used_locations, 0, (size_t)largest + 1);
-    return true;
-}
-
-static void tell_used(struct pprof_reader *p)
-{
-    if (p->same_locations && memchr(p->used_locations + 1, 0, p->locations.max_id) == NULL)
-        builder_every_location_used(p->builder);
-}
-
 bool pprof_read_samples(struct pprof_reader *p)
 {
-    if (!init_writers(p) || !compare_locations(p))
+    if (!init_writers(p) || !pprof_stacks_begin(p))
         return false;
     struct pprof_items items = pprof_items_of(&p->header.samples, 2);
     struct bytes message;
@@ -338,7 +152,7 @@ bool pprof_read_samples(struct pprof_reader *p)
             return false; // builder_finish says why
     }
     end_block(p);
-    tell_used(p);
+    pprof_stacks_end(p);
     p->place = NULL;
     return true;
 }
