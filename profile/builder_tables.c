@@ -257,12 +257,9 @@ static bool stack_equal(const struct builder *b, uint32_t id, const void *key)
                                                                    want->data, want->len) == 0);
 }
 
-// While all stacks are empty there may be no array.
 static uint8_t *block_start(struct builder *b)
 {
-    static uint8_t nothing;
-    struct table *flat = &b->stack_bytes;
-    return flat->items == NULL ? &nothing : (uint8_t *)flat->items + flat->count;
+    return (uint8_t *)b->stack_bytes.items + b->stack_bytes.count;
 }
 
 // A new stack usually lies where it belongs already: only a known one before it leaves a gap.
@@ -321,8 +318,9 @@ void builder_stack_put(struct builder *b, uint32_t size)
 void builder_stacks_take(struct builder *b, uint32_t *ids_out)
 {
     struct stack_block *block = &b->block;
-    const uint8_t *at = block_start(b);
-    for (uint32_t i = 0; i < block->count; i++) {
+    const uint8_t *at = b->failed ? NULL : block_start(b);
+    memset(ids_out, 0, block->count * sizeof *ids_out);
+    for (uint32_t i = 0; i < block->count && !b->failed; i++) {
         ids_out[i] = take_stack(b, at, block->sizes[i], block->hashes[i]);
         at += block->sizes[i];
     }
@@ -540,6 +538,13 @@ static bool intern_zero_set(struct builder *b)
     return true;
 }
 
+// From here on there is an array of stack bytes, even while all stacks are empty.
+static void intern_zero_stack(struct builder *b)
+{
+    if (table_room(b, &b->stack_bytes, 1, 1))
+        builder_stack(b, NULL, 0);
+}
+
 bool builder_intern_zeros(struct builder *b)
 {
     builder_string(b, (struct bytes){NULL, 0});
@@ -547,7 +552,7 @@ bool builder_intern_zeros(struct builder *b)
     builder_mapping(b, &(struct batch_mapping){0});
     builder_function(b, &(struct batch_function){0});
     builder_location(b, &(struct batch_location){0}, NULL, 0);
-    builder_stack(b, NULL, 0);
+    intern_zero_stack(b);
     builder_link(b, &(struct batch_link){0});
     builder_attribute(b, 0, 0, &(struct value){0});
     return !b->failed;

@@ -362,6 +362,66 @@ static void test_failing_allocator(void **state)
     batch_unref(&b);
 }
 
+// A stack of `count` locations whose ids have two bytes here, and one byte when only its resource is written.
+static void check_shorter_ids(uint32_t count)
+{
+    struct builder *b = builder_create(0);
+    struct bytes none = {NULL, 0};
+    uint32_t ids[130], few;
+    for (uint32_t i = 1; i <= 300; i++)
+        few = builder_location(b, &(struct batch_location){.address = i}, NULL, 0);
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = 150 + i % 100;
+    uint32_t stacks[] = {builder_stack(b, ids, count), builder_stack(b, &few, 1)};
+    for (size_t r = 0; r < COUNT_OF(stacks); r++) {
+        struct sample_writer samples;
+        struct observation_writer observations;
+        sample_writer_init(&samples, b);
+        observation_writer_init(&observations, b);
+        sample_writer_add(&samples, stacks[r], 0, 0);
+        observation_writer_add_value(&observations, 1);
+        struct profile p = {.columns = sample_writer_take(&samples),
+                            .observations = observation_writer_take(&observations)};
+        sample_writer_fini(&samples);
+        observation_writer_fini(&observations);
+        builder_resource(b, NULL, 0, 0, none);
+        builder_scope(b, none, none, NULL, 0, 0, none);
+        builder_profile(b, &p);
+    }
+    struct batch *both;
+    assert_int_equal(builder_finish(b, &both, NULL), ERR_OK);
+    builder_destroy(&b);
+    struct resource *first = resource_ref(both->resources[0]);
+    struct batch *part = batch_create(dictionary_ref(both->dictionary), &first, 1);
+    struct buf out;
+    struct err e = {0};
+    buf_init(&out, MAX_BYTES);
+    assert_int_equal(otlp_encode(part, &out, &e), ERR_OK);
+    struct batch *again = decode_ok(buf_bytes(&out));
+    const struct dictionary *d = again->dictionary;
+    assert_int_equal(d->stack_count, 2);
+    assert_int_equal(d->stack_byte_count, count);
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, d, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(stack_next(&r, &location));
+        assert_int_equal(d->locations[location].address, ids[i]);
+    }
+    buf_fini(&out);
+    batch_unref(&again);
+    batch_unref(&part);
+    batch_unref(&both);
+}
+
+// The lengths before the ids take less then, too: around 64 and 128 bytes.
+static void test_renumbered_ids_get_shorter(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= 130; count++)
+        check_shorter_ids(count);
+}
+
 static void visit_current(void *arg, const char *path, struct bytes content)
 {
     size_t *count = arg;
@@ -387,10 +447,15 @@ static void test_corpus_round_trips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_round_trips), cmocka_unit_test(test_large_round_trip),
-        cmocka_unit_test(test_parts_are_pruned),   cmocka_unit_test(test_empty_batches),
-        cmocka_unit_test(test_exact_bytes),        cmocka_unit_test(test_appends_and_keeps_to_the_maximum),
-        cmocka_unit_test(test_failing_allocator),  cmocka_unit_test(test_corpus_round_trips),
+        cmocka_unit_test(test_random_round_trips),
+        cmocka_unit_test(test_large_round_trip),
+        cmocka_unit_test(test_parts_are_pruned),
+        cmocka_unit_test(test_empty_batches),
+        cmocka_unit_test(test_exact_bytes),
+        cmocka_unit_test(test_appends_and_keeps_to_the_maximum),
+        cmocka_unit_test(test_failing_allocator),
+        cmocka_unit_test(test_corpus_round_trips),
+        cmocka_unit_test(test_renumbered_ids_get_shorter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
