@@ -20,6 +20,7 @@ struct merge_map {
     size_t all_bytes;
     uint32_t *strings, *mappings, *locations, *functions, *links, *attributes, *stacks, *sets;
     bool mappings_marked;
+    bool stacks_first; // mark all stacks before looking into them: it may turn out that there is no need
     // Room for one location's lines, one stack's locations, one set's attributes.
     void *lines, *stack, *set;
     size_t line_capacity, stack_capacity, set_capacity;
@@ -202,20 +203,47 @@ static uint32_t map_link(struct builder *b, struct merge_map *m, uint32_t id)
 
 // Mappings go first and in their own order, which pprof gives a meaning (the first is the main binary).
 
+static void mark_location(struct merge_map *m, uint32_t location)
+{
+    if (m->locations[location] != UNMAPPED)
+        return;
+    m->locations[location] = MARKED;
+    mark_mapping(m, m->source->locations[location].mapping);
+}
+
+static void mark_locations_of(struct merge_map *m, uint32_t stack)
+{
+    struct stack_reader r;
+    uint32_t location;
+    stack_reader_init(&r, m->source, stack);
+    while (stack_next(&r, &location))
+        mark_location(m, location);
+}
+
+// Of the stacks that are marked; of all, without looking into them, when no stack is missing.
+static void mark_locations(struct merge_map *m)
+{
+    const struct dictionary *d = m->source;
+    uint32_t stack = 1;
+    while (stack < d->stack_count && m->stacks[stack] != UNMAPPED)
+        stack++;
+    if (stack == d->stack_count) {
+        for (uint32_t i = 1; i < d->location_count; i++)
+            mark_location(m, i);
+        return;
+    }
+    for (stack = 1; stack < d->stack_count; stack++)
+        if (m->stacks[stack] == MARKED)
+            mark_locations_of(m, stack);
+}
+
 static void mark_stack(struct merge_map *m, uint32_t stack)
 {
     if (m->stacks[stack] != UNMAPPED)
         return;
     m->stacks[stack] = MARKED;
-    struct stack_reader r;
-    uint32_t location;
-    stack_reader_init(&r, m->source, stack);
-    while (stack_next(&r, &location)) {
-        if (m->locations[location] != UNMAPPED)
-            continue;
-        m->locations[location] = MARKED;
-        mark_mapping(m, m->source->locations[location].mapping);
-    }
+    if (!m->stacks_first)
+        mark_locations_of(m, stack);
 }
 
 static void mark_scope(struct merge_map *m, const struct scope *s)
@@ -231,10 +259,14 @@ static void mark_scope(struct merge_map *m, const struct scope *s)
 
 static void map_mappings(struct builder *b, struct merge_map *m, const struct batch *from)
 {
+    // A small part of a dictionary must not cost what the whole does.
+    m->stacks_first = m->source->every_location_used && from->sample_count + 1 >= m->source->stack_count;
     for (uint32_t r = 0; r < from->resource_count; r++) {
         for (uint32_t s = 0; s < from->resources[r]->scope_count; s++)
             mark_scope(m, from->resources[r]->scopes[s]);
     }
+    if (m->stacks_first)
+        mark_locations(m);
     for (uint32_t i = 0; m->mappings_marked && i < m->source->mapping_count; i++) {
         if (m->mappings[i] == MARKED)
             map_mapping(b, m, i);
@@ -380,6 +412,7 @@ enum err_code batch_merge(struct batch *const *batches, size_t count, struct bat
     struct builder *b = builder_create(0);
     for (size_t i = 0; i < count && !builder_failed(b); i++)
         builder_add_batch(b, batches[i]);
+    builder_every_location_used(b); // each came with a stack
     enum err_code code = builder_finish(b, out, e);
     builder_destroy(&b);
     return code;
