@@ -41,6 +41,9 @@ static void drop_helpers(struct builder *b)
     merge_map_destroy(b, &b->merge_map);
     marks_fini(&b->keys);
     marks_fini(&b->members);
+    free(b->used_locations);
+    b->used_locations = NULL;
+    b->used_capacity = 0;
     table_fini(&b->scratch);
 }
 
@@ -221,6 +224,9 @@ void builder_expect(struct builder *b, const struct builder_expected *expected)
         {&b->stacks, expected->stacks, sizeof(struct batch_range), true},
         {&b->stack_bytes, expected->stack_bytes, 1, false},
     };
+    size_t locations = (size_t)expected->locations + 1;
+    if (builder_may_expect(b, locations) && !builder_used_room(b, locations))
+        return; // noted in b
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         expect_items(b, all[i].table, all[i].count, all[i].item_size);
         if (all[i].indexed)
@@ -295,12 +301,24 @@ static void *seal(struct builder *b, struct table *t, size_t item_size, uint32_t
     return items;
 }
 
+static bool every_location_used(const struct builder *b)
+{
+    const bool *used = b->used_locations;
+    uint32_t i = 1, count = b->locations.count;
+    while (i < count && i < b->used_capacity && used[i])
+        i++;
+    return b->every_location_used || i == count;
+}
+
 static struct dictionary *seal_dictionary(struct builder *b)
 {
     struct dictionary *d = builder_alloc(b, 1, sizeof *d);
     if (d == NULL)
         return NULL;
-    *d = (struct dictionary){.refs = 1, .bytes = sizeof *d + b->arena.total_bytes, .arena = b->arena};
+    *d = (struct dictionary){.refs = 1,
+                             .every_location_used = every_location_used(b),
+                             .bytes = sizeof *d + b->arena.total_bytes,
+                             .arena = b->arena};
     arena_init(&b->arena, 0);
     uint32_t count;
     d->strings = seal(b, &b->strings, sizeof *d->strings, &d->string_count, &d->bytes);
@@ -314,7 +332,6 @@ static struct dictionary *seal_dictionary(struct builder *b)
     d->attribute_sets = seal(b, &b->attribute_sets, sizeof *d->attribute_sets, &d->attribute_set_count, &d->bytes);
     d->stack_bytes = seal(b, &b->stack_bytes, 1, &count, &d->bytes);
     d->stack_byte_count = count;
-    d->every_location_used = b->every_location_used;
     d->set_attributes = seal(b, &b->set_attributes, sizeof *d->set_attributes, &count, &d->bytes);
     d->set_attribute_count = count;
     return d;
@@ -338,7 +355,6 @@ static struct batch *seal_batch(struct builder *b)
 enum err_code builder_finish(struct builder *b, struct batch **out, struct err *e)
 {
     builder_close_containers(b);
-    drop_helpers(b);
     *out = seal_batch(b);
     enum err_code code = *out != NULL ? ERR_OK : err_set(e, b->failure.code, "%s", b->failure.text);
     drop_all(b);

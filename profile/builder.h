@@ -44,8 +44,8 @@ enum { BUILDER_STACK_BLOCK = 16 };
 uint8_t *builder_stack_room(struct builder *b, size_t max_size);
 void builder_stack_put(struct builder *b, uint32_t size);       // ends it; at most BUILDER_STACK_BLOCK in a block
 void builder_stacks_take(struct builder *b, uint32_t *ids_out); // one id for each; all 0 after a failure
-// The caller knows that every location so far but element 0 is in a stack so far: spares looking for those that
-// are not. Holds until the next location is added.
+// The caller knows that every location so far but element 0 is in a stack so far, also of those in blocks, which are
+// not looked into: spares looking for those that are not. Holds until the next location is added.
 void builder_every_location_used(struct builder *b);
 uint32_t builder_link(struct builder *b, const struct batch_link *l);
 // Broken UTF-8 inside the value is repaired and counted, too; so it is in resources and scopes.

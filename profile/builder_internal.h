@@ -41,6 +41,8 @@ struct builder {
     struct table lines, stack_bytes, set_attributes; // flat, without index
     struct stack_block block;
     bool every_location_used;
+    void *used_locations; // bool[]: by id, whether builder_stack was given it
+    size_t used_capacity;
     struct arena arena;
     struct marks keys, members;
     uint64_t set_seed;
@@ -76,6 +78,7 @@ bool builder_copy_text(struct builder *b, struct arena *a, struct bytes text, st
 bool builder_copy_bytes(struct builder *b, struct arena *a, struct bytes data, struct bytes *copy_out) MUST_USE;
 
 bool builder_intern_zeros(struct builder *b) MUST_USE;
+bool builder_used_room(struct builder *b, size_t locations) MUST_USE; // in used_locations
 void builder_close_containers(struct builder *b);
 void builder_drop_containers(struct builder *b); // frees what is open and what was closed
 void merge_map_destroy(struct builder *b, struct merge_map **m);

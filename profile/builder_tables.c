@@ -280,11 +280,30 @@ static uint32_t take_stack(struct builder *b, const uint8_t *at, uint32_t size, 
     return add(&b->stacks, hash, slot);
 }
 
+bool builder_used_room(struct builder *b, size_t locations)
+{
+    size_t old = b->used_capacity;
+    if (locations <= old)
+        return true;
+    if (!builder_grow(b, &b->used_locations, &b->used_capacity, locations, sizeof(bool)))
+        return false;
+    memset((bool *)b->used_locations + old, 0, b->used_capacity - old);
+    return true;
+}
+
+static void mark_used(struct builder *b, const uint32_t *locations, uint32_t count)
+{
+    bool *used = b->used_locations;
+    for (uint32_t i = 0; i < count; i++)
+        used[locations[i]] = true;
+}
+
 uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t count)
 {
-    if (b->failed)
+    if (b->failed || !builder_used_room(b, b->locations.count))
         return 0;
     check_ids(locations, count, b->locations.count);
+    mark_used(b, locations, count);
     CHECK(b->block.count == 0);
     uint8_t *at = builder_stack_room(b, (size_t)count * stack_id_size(b->locations.count - 1)), *to = at;
     if (at == NULL)

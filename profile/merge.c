@@ -412,7 +412,6 @@ enum err_code batch_merge(struct batch *const *batches, size_t count, struct bat
     struct builder *b = builder_create(0);
     for (size_t i = 0; i < count && !builder_failed(b); i++)
         builder_add_batch(b, batches[i]);
-    builder_every_location_used(b); // each came with a stack
     enum err_code code = builder_finish(b, out, e);
     builder_destroy(&b);
     return code;
