@@ -32,6 +32,7 @@ struct stack_block {
 struct merge_map;
 
 struct builder {
+    uint32_t nothing; // where ids would start while all stacks are empty and there is no array
     size_t used_bytes, max_bytes;
     bool failed;
     struct err failure;

@@ -288,12 +288,10 @@ uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t co
     return add_range(b, &b->stacks, &b->stack_locations, &key, hash, slot);
 }
 
-// While all stacks are empty there may be no array.
 static uint32_t *block_start(struct builder *b)
 {
-    static uint32_t nothing;
     struct table *flat = &b->stack_locations;
-    return flat->items == NULL ? &nothing : (uint32_t *)flat->items + flat->count;
+    return flat->items == NULL ? &b->nothing : (uint32_t *)flat->items + flat->count;
 }
 
 uint32_t *builder_stack_room(struct builder *b, size_t max_count)
