@@ -6,6 +6,7 @@
 #include <libdeflate.h>
 #include <stdint.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum {
     GZIP_MAX_RATIO = 1032,        // of deflate: 258 bytes from 2 bits
@@ -171,6 +172,15 @@ static enum err_code zstd_step(const struct inflate *in, ZSTD_DCtx *d, ZSTD_inBu
     return ERR_OK;
 }
 
+static enum err_code zstd_damaged(const struct inflate *in, size_t zstd_error)
+{
+    if (ZSTD_getErrorCode(zstd_error) == ZSTD_error_frameParameter_windowTooLarge)
+        return err_set(in->e, ERR_LIMIT,
+                       "the zstd window is larger than the %d MiB allowed (RFC 9659); compress again without --long",
+                       1 << (ZSTD_WINDOW_LOG_MAX - 20));
+    return err_set(in->e, ERR_INVALID, "zstd data is damaged: %s", ZSTD_getErrorName(zstd_error));
+}
+
 static enum err_code zstd_stream(const struct inflate *in, ZSTD_DCtx *d, struct bytes data)
 {
     ZSTD_inBuffer from = {data.data, data.len, 0};
@@ -182,7 +192,7 @@ static enum err_code zstd_stream(const struct inflate *in, ZSTD_DCtx *d, struct 
         if (code != ERR_OK)
             return code;
         if (ZSTD_isError(more))
-            return err_set(in->e, ERR_INVALID, "zstd data is damaged: %s", ZSTD_getErrorName(more));
+            return zstd_damaged(in, more);
         if (from.pos == before_in && in->out->len == before_out)
             break;
     } while (from.pos < from.size || more != 0);

@@ -486,8 +486,21 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     try_next_address(c);
 }
 
+// RFC 6761 §6.3: localhost is the loopback, also where there is no hosts file and no name service.
+static void take_loopback(struct connection *c, uint16_t port)
+{
+    c->candidates = mem_alloc(2 * sizeof *c->candidates);
+    CHECK(uv_ip4_addr("127.0.0.1", port, (struct sockaddr_in *)&c->candidates[0]) == 0);
+    CHECK(uv_ip6_addr("::1", port, (struct sockaddr_in6 *)&c->candidates[1]) == 0);
+    c->candidate_count = 2;
+}
+
 static bool take_literal(struct connection *c, const char *host, uint16_t port)
 {
+    if (strcasecmp(host, "localhost") == 0) {
+        take_loopback(c, port);
+        return true;
+    }
     struct sockaddr_storage address = {0};
     if (uv_ip4_addr(host, port, (struct sockaddr_in *)&address) != 0 &&
         uv_ip6_addr(host, port, (struct sockaddr_in6 *)&address) != 0)

@@ -333,8 +333,10 @@ static enum err_code resolve(uv_loop_t *loop, const char *endpoint, uv_getaddrin
         return code;
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     snprintf(port_text, sizeof port_text, "%u", port);
+    // RFC 6761 §6.3: localhost needs no name service
+    const char *name = strcasecmp(host, "localhost") == 0 ? "127.0.0.1" : host;
     // without a callback libuv resolves here and now: a listening address is local or a literal
-    int status = uv_getaddrinfo(loop, request, NULL, host, port_text, &hints);
+    int status = uv_getaddrinfo(loop, request, NULL, name, port_text, &hints);
     return status == 0 ? ERR_OK : err_set(e, ERR_IO, "resolve %s: %s", host, uv_strerror(status));
 }
 

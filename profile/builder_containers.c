@@ -40,7 +40,7 @@ static bool take_list(struct builder *b, struct arena *a, struct table *list, si
     void *copy = arena_try_alloc(a, size);
     if (!builder_arena_close(b, a, before, size, copy != NULL))
         return false;
-    if (size > 0)
+    if (size > 0 && copy != NULL)
         memcpy(copy, list->items, size);
     memcpy(copy_out, &copy, sizeof copy);
     list->count = 0;

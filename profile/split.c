@@ -151,6 +151,7 @@ static struct place middle_of_batch(const struct halving *h)
             return place_before(b->group);
     }
     const struct group *g = h->middle;
+    CHECK(g != NULL); // there are samples, so there is one in the middle
     uint64_t wanted = h->total / 2 - h->before_middle;
     if (g->samples > 1)
         return place_in(g, inner(wanted / g->count, g->samples));

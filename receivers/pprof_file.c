@@ -296,7 +296,8 @@ static void decode_and_deliver(struct pprof_file *f, struct bytes content, size_
     enum err_code rc = decode(f, content, &charged, &batch);
     free((void *)(uintptr_t)content.data);
     if (rc != ERR_OK) {
-        receiver_count(f->receiver, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
+        if (rc != ERR_MEMORY) // that file comes again
+            receiver_count(f->receiver, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
         known_files_release(f->known, &f->key);
         end_early(f, charged, rc == ERR_MEMORY ? FILE_BUSY : FILE_INVALID);
         return;

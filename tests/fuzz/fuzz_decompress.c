@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output never passes the limit, and a limit never changes what comes out.
+// Output never passes the limit, a limit never changes what comes out, and what is compressed comes back.
 #include "codec/compress.h"
 
 #include <stdlib.h>
@@ -13,6 +13,24 @@ static enum err_code run(enum compression kind, struct bytes data, size_t max, s
     CHECK(code == ERR_OK || code == ERR_INVALID || code == ERR_LIMIT);
     CHECK(code == ERR_OK || e.text[0] != '\0');
     return code;
+}
+
+static void check_comes_back(enum compression kind, int level, struct bytes plain)
+{
+    struct compressor *c = compressor_create(kind, level);
+    struct buf packed, again;
+    struct err e = {0};
+    CHECK(c != NULL);
+    buf_init(&packed, SIZE_MAX);
+    CHECK(compressor_run(c, plain, &packed, &e) == ERR_OK);
+    CHECK(compression_detect(buf_bytes(&packed)) == kind);
+    CHECK(run(kind, buf_bytes(&packed), plain.len, &again) == ERR_OK && bytes_equal(plain, buf_bytes(&again)));
+    buf_fini(&again);
+    buf_init(&again, packed.len - 1); // no room for all of it
+    CHECK(compressor_run(c, plain, &again, &e) == ERR_LIMIT);
+    buf_fini(&again);
+    buf_fini(&packed);
+    compressor_destroy(&c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,6 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(run(kind, input, out.len - 1, &same) == ERR_LIMIT);
         buf_fini(&same);
     }
+    if (code == ERR_OK && out.len > 0 && out.len < 4096) {
+        int level = data[size - 1] % 12 + 1;
+        check_comes_back(COMPRESSION_GZIP, level, buf_bytes(&out));
+        check_comes_back(COMPRESSION_ZSTD, level, buf_bytes(&out));
+    }
+    CHECK(compression_from_name(compression_name(kind), &kind));
     buf_fini(&out);
     return 0;
 }

@@ -120,7 +120,7 @@ static void on_watchdog(uv_timer_t *timer)
     abort();
 }
 
-static void start(struct fixture *f, uint64_t timeout_ms)
+static void start_with(struct fixture *f, const char *host, uint64_t timeout_ms)
 {
     static const struct raw_step answers[] = {{RAW_EXPECT, "ping", 0}, {RAW_SEND, "pong", 0}};
     static const struct connection_events events = {on_open, on_data, on_written, on_end, on_closed};
@@ -131,8 +131,13 @@ static void start(struct fixture *f, uint64_t timeout_ms)
     f->peer = raw_peer_create(&f->loop, NULL);
     raw_peer_script(f->peer, answers, COUNT_OF(answers));
     struct connection_target target = {
-        .host = "collector.example", .port = (uint16_t)raw_peer_port(f->peer), .connect_timeout_ms = timeout_ms};
+        .host = host, .port = (uint16_t)raw_peer_port(f->peer), .connect_timeout_ms = timeout_ms};
     f->connection = connection_create(&f->loop, &target, &events, f);
+}
+
+static void start(struct fixture *f, uint64_t timeout_ms)
+{
+    start_with(f, "collector.example", timeout_ms);
 }
 
 static void stop(struct fixture *f)
@@ -247,6 +252,19 @@ static void test_look_up_fails(void **state)
     look_up_fails(EAI_FAIL, "resolve collector.example: permanent failure");
 }
 
+// A machine without a hosts file has a loopback all the same (RFC 6761).
+static void test_localhost_is_not_looked_up(void **state)
+{
+    (void)state;
+    struct fixture f;
+    answer_with(NULL, NULL, NULL);
+    names.error = EAI_NONAME;
+    start_with(&f, "LocalHost", 10000);
+    stop(&f);
+    assert_true(f.opened);
+    assert_string_equal(f.data, "pong");
+}
+
 static void test_look_up_takes_too_long(void **state)
 {
     (void)state;
@@ -346,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_silent_address_is_left),
         cmocka_unit_test(test_only_silent_addresses),
         cmocka_unit_test(test_look_up_fails),
+        cmocka_unit_test(test_localhost_is_not_looked_up),
         cmocka_unit_test(test_look_up_takes_too_long),
         cmocka_unit_test(test_close_while_a_thread_asks),
         cmocka_unit_test(test_close_at_once),
