@@ -44,7 +44,7 @@ void bench_program(const char *path, const char *input_name, const char *input_p
 void bench_start(const char *path);
 
 // Inflating the same input and deflating the same output, one thread: what no program can avoid.
-double floor_seconds(struct bytes file, struct bytes encoded);
+double floor_seconds(struct bytes file, struct bytes encoded, unsigned runs);
 
 // --- sink.c: an HTTP server in a thread that takes everything ---
 struct sink;

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RUNS = 9, STARTS = 21 };
+enum { RUNS = 25, STARTS = 21 };
 
 static double rusage_seconds(const struct rusage *u)
 {
@@ -84,9 +84,13 @@ void bench_program(const char *path, const char *input_name, const char *input_p
     snprintf(to, sizeof to, "http://127.0.0.1:%d", sink_port(sink));
     buf_init(&encoded, SIZE_MAX / 2);
     encode_file(file, &encoded);
-    for (size_t i = 0; i < RUNS; i++)
+    double floor = 0;
+    // In turns: what else the machine does then meets both.
+    for (size_t i = 0; i < RUNS; i++) {
+        double once = floor_seconds(file, buf_bytes(&encoded), 2);
+        floor = i == 0 || once < floor ? once : floor;
         seconds[i] = import_seconds(path, input_path, to, &rss);
-    double floor = floor_seconds(file, buf_bytes(&encoded));
+    }
     qsort(seconds, RUNS, sizeof *seconds, by_value);
     row(input_name, "floor, CPU ms", floor * 1e3, 0);
     row(input_name, "import, CPU ms, best", seconds[0] * 1e3, 0);

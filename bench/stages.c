@@ -75,7 +75,7 @@ static void run_floor(void *arg)
     CHECK(libdeflate_gzip_compress(f->out, f->encoded.data, f->encoded.len, f->packed, f->packed_size) != 0);
 }
 
-double floor_seconds(struct bytes file, struct bytes encoded)
+double floor_seconds(struct bytes file, struct bytes encoded, unsigned runs)
 {
     struct floor_run f = {.file = file, .encoded = encoded, .out = libdeflate_alloc_compressor(1)};
     if (compression_detect(file) == COMPRESSION_GZIP) {
@@ -85,7 +85,7 @@ double floor_seconds(struct bytes file, struct bytes encoded)
     }
     f.packed_size = libdeflate_gzip_compress_bound(f.out, encoded.len);
     f.packed = malloc(f.packed_size);
-    double seconds = best_cpu_seconds(RUNS, run_floor, &f);
+    double seconds = best_cpu_seconds(runs, run_floor, &f);
     if (f.in != NULL)
         libdeflate_free_decompressor(f.in);
     libdeflate_free_compressor(f.out);
@@ -121,7 +121,7 @@ void bench_stages(const char *input_name, struct bytes file)
     double samples = (double)s.batch->sample_count;
     double encode_s = best_cpu_seconds(RUNS, run_encode, &s);
     double convert_s = best_cpu_seconds(RUNS, run_convert, &s);
-    double floor_s = floor_seconds(file, buf_bytes(&s.encoded));
+    double floor_s = floor_seconds(file, buf_bytes(&s.encoded), RUNS);
     row(input_name, "input, MB inflated", mb);
     row(input_name, "decode, MB/s", mb / decode_s);
     row(input_name, "decode, ns per sample", decode_s * 1e9 / samples);
