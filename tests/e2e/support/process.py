@@ -127,7 +127,7 @@ class Relay:
         """{name: [({label: value}, number)]} of what /metrics says now."""
         for port in self.listening_ports():
             try:
-                with urllib.request.urlopen(f"http://localhost:{port}/metrics", timeout=10) as answer:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
                     return parse_metrics(answer.read().decode())
             except OSError:
                 continue
