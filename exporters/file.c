@@ -4,11 +4,11 @@
 #include "base/folder.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "codec/compress.h"
 #include "codec/otlp.h"
 #include "codec/pprof.h"
 #include "exporters/exporters.h"
 #include "exporters/file_write.h"
+#include "exporters/worker_compressors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ struct file_exporter {
     const struct file_settings *settings;
     bool pprof;
     enum compression compression;
-    struct compressor **compressors; // one per worker
+    struct worker_compressors compressors;
     struct file_write *head, **tail; // head is under way while busy
     bool busy;
     uv_work_t work;
@@ -124,7 +124,7 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
     x->settings = settings;
     x->pprof = x->settings->format == FORMAT_PPROF;
     x->compression = wanted_compression(x->settings);
-    x->compressors = mem_alloc(workers_count(self->component.env->workers) * sizeof(struct compressor *));
+    worker_compressors_init(&x->compressors, workers_count(self->component.env->workers), x->compression, 0);
     x->tail = &x->head;
     return ERR_OK;
 }
@@ -163,24 +163,13 @@ static enum err_code start(struct exporter *self, struct err *e)
 
 // --- encoding ---
 
-static struct compressor *worker_compressor(struct file_exporter *x)
-{
-    struct compressor **c = &x->compressors[worker_current_index()];
-    if (*c == NULL)
-        *c = compressor_create(x->compression, 0);
-    return *c;
-}
-
 static enum err_code add_body(struct file_exporter *x, struct bytes raw, struct buf *out, struct err *e)
 {
     if (x->compression == COMPRESSION_NONE) {
         buf_add(out, raw.data, raw.len);
         return ERR_OK;
     }
-    struct compressor *c = worker_compressor(x);
-    if (c == NULL)
-        return err_set(e, ERR_MEMORY, "out of memory for the compressor");
-    return compressor_run(c, raw, out, e);
+    return worker_compressors_run(&x->compressors, raw, out, e);
 }
 
 static enum err_code add_record(struct file_exporter *x, struct buf *data, struct record_list *out, uint64_t profiles,
@@ -429,10 +418,7 @@ static void stop(struct exporter *self)
 static void destroy(struct exporter *self)
 {
     struct file_exporter *x = (struct file_exporter *)self;
-    unsigned workers = workers_count(self->component.env->workers);
-    for (unsigned i = 0; x->compressors != NULL && i < workers; i++)
-        compressor_destroy(&x->compressors[i]);
-    free(x->compressors);
+    worker_compressors_fini(&x->compressors);
 }
 
 const struct exporter_module file_exporter = {

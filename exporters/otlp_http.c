@@ -3,9 +3,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "codec/compress.h"
 #include "codec/otlp.h"
 #include "exporters/exporter.h"
+#include "exporters/worker_compressors.h"
 #include "net/http_client.h"
 
 #include <inttypes.h>
@@ -48,7 +48,7 @@ struct otlp_http {
     char *url;
     struct http_header *headers; // all but Content-Encoding, which depends on the record
     size_t header_count;
-    struct compressor **compressors; // one per worker
+    struct worker_compressors compressors;
     struct http_client *client;
     struct flight *flights;
 };
@@ -217,7 +217,8 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
     x->settings = settings;
     x->url = x->settings->profiles_endpoint != NULL ? mem_copy_text(x->settings->profiles_endpoint)
                                                     : http_url_join(x->settings->endpoint, PROFILES_PATH);
-    x->compressors = mem_alloc(workers_count(self->component.env->workers) * sizeof(struct compressor *));
+    worker_compressors_init(&x->compressors, workers_count(self->component.env->workers),
+                            (enum compression)x->settings->compression, (int)x->settings->compression_level);
     fill_headers(x);
     return ERR_OK;
 }
@@ -234,14 +235,6 @@ static enum err_code start(struct exporter *self, struct err *e)
     return http_client_create(&self->component.loop->uv, &options, &x->client, e);
 }
 
-static struct compressor *worker_compressor(struct otlp_http *x)
-{
-    struct compressor **c = &x->compressors[worker_current_index()];
-    if (*c == NULL)
-        *c = compressor_create((enum compression)x->settings->compression, (int)x->settings->compression_level);
-    return *c;
-}
-
 // raw becomes the body, compressed if so configured; raw is emptied.
 static enum err_code make_body(struct otlp_http *x, struct buf *raw, struct buf *body, struct err *e)
 {
@@ -250,10 +243,7 @@ static enum err_code make_body(struct otlp_http *x, struct buf *raw, struct buf 
         buf_init(raw, 0);
         return ERR_OK;
     }
-    struct compressor *c = worker_compressor(x);
-    if (c == NULL)
-        return err_set(e, ERR_MEMORY, "out of memory for the compressor");
-    return compressor_run(c, buf_bytes(raw), body, e);
+    return worker_compressors_run(&x->compressors, buf_bytes(raw), body, e);
 }
 
 static enum err_code encode(struct exporter *self, const struct batch *batch, struct record_list *out, struct err *e)
@@ -437,10 +427,7 @@ static void stop(struct exporter *self)
 static void destroy(struct exporter *self)
 {
     struct otlp_http *x = (struct otlp_http *)self;
-    unsigned workers = workers_count(self->component.env->workers);
-    for (unsigned i = 0; x->compressors != NULL && i < workers; i++)
-        compressor_destroy(&x->compressors[i]);
-    free(x->compressors);
+    worker_compressors_fini(&x->compressors);
     free(x->headers);
     free(x->url);
 }

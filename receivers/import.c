@@ -41,9 +41,6 @@ struct import {
     bool begun, closed, stopping, finding;
 };
 
-static const char *const timestamp_names[] = {
-    [TIMESTAMP_PROFILE] = "profile", [TIMESTAMP_FILE] = "file", [TIMESTAMP_NOW] = "now", NULL};
-
 #define SETTING(member) offsetof(struct import_settings, member)
 
 static const struct field import_fields[] = {
@@ -52,7 +49,7 @@ static const struct field import_fields[] = {
      .type = FIELD_ENUM,
      .offset = SETTING(options.timestamp),
      .default_text = "profile",
-     .names = timestamp_names,
+     .names = file_timestamp_names,
      .help = "whose time a profile gets"},
     {.name = "dry_run",
      .type = FIELD_BOOL,

@@ -22,9 +22,6 @@ struct pprof_receiver {
 
 static const char *const start_names[] = {[START_AT_BEGINNING] = "beginning", [START_AT_END] = "end", NULL};
 static const char *const after_names[] = {[AFTER_KEEP] = "keep", [AFTER_DELETE] = "delete", NULL};
-static const char *const timestamp_names[] = {
-    [TIMESTAMP_PROFILE] = "profile", [TIMESTAMP_FILE] = "file", [TIMESTAMP_NOW] = "now", NULL};
-
 #define WATCH(member) offsetof(struct pprof_settings, file.member)
 #define LIMIT(member) WATCH(options.limits.member)
 #define HOURS 3600e9
@@ -142,7 +139,7 @@ static const struct field pprof_fields[] = {
      .type = FIELD_ENUM,
      .offset = WATCH(options.timestamp),
      .default_text = "profile",
-     .names = timestamp_names,
+     .names = file_timestamp_names,
      .help = "whose time a profile gets; profile falls back to the file's where there is none"},
     {.name = "original_payload",
      .type = FIELD_BOOL,

@@ -20,6 +20,9 @@ enum {
     MORE_MEMORY = 8, // times as much, for a file that needs more than that
 };
 
+const char *const file_timestamp_names[] = {
+    [TIMESTAMP_PROFILE] = "profile", [TIMESTAMP_FILE] = "file", [TIMESTAMP_NOW] = "now", NULL};
+
 const char *file_outcome_name(enum file_outcome outcome)
 {
     static const char *const names[FILE_OUTCOME_COUNT] = {

@@ -24,6 +24,7 @@ enum file_outcome {
 };
 
 enum file_timestamp { TIMESTAMP_PROFILE, TIMESTAMP_FILE, TIMESTAMP_NOW };
+extern const char *const file_timestamp_names[]; // for rows of type FIELD_ENUM
 
 struct pprof_file_options {
     struct pprof_limits limits;
@@ -55,7 +56,6 @@ struct pprof_file {
     struct job job;
     struct loop_task task;
     bool held;
-    uint64_t attributes_hash;
 };
 
 // False = no room among the workers' jobs or in the memory budget: try later. Loop thread.
