@@ -59,8 +59,8 @@ static double median(double *values, size_t count)
 
 static void encode_file(struct bytes file, struct buf *out)
 {
-    struct pprof_decode_options options = {0};
-    struct pprof_report report = {0};
+    struct decode_options options = {0};
+    struct decode_report report = {0};
     struct batch *batch = NULL;
     struct err e = {0};
     CHECK(pprof_decode(file, &options, &batch, &report, &e) == ERR_OK);

@@ -24,9 +24,9 @@ struct result {
 
 static void convert(struct bytes file)
 {
-    struct pprof_limits limits = pprof_default_limits;
-    struct pprof_decode_options options = {.limits = &limits};
-    struct pprof_report report = {0};
+    struct decode_limits limits = decode_default_limits;
+    struct decode_options options = {.limits = &limits};
+    struct decode_report report = {0};
     struct batch *batch = NULL;
     struct err e = {0};
     struct buf out;

@@ -20,9 +20,9 @@ struct stages {
 
 static struct batch *decode(struct bytes file)
 {
-    struct pprof_limits limits = pprof_default_limits;
-    struct pprof_decode_options options = {.limits = &limits};
-    struct pprof_report report = {0};
+    struct decode_limits limits = decode_default_limits;
+    struct decode_options options = {.limits = &limits};
+    struct decode_report report = {0};
     struct batch *batch = NULL;
     struct err e = {0};
     limits.max_inflated_bytes = limits.max_batch_bytes = 0;

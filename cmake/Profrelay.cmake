@@ -2,18 +2,25 @@
 # Compiler settings and the four functions that the folders' CMakeLists.txt use.
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_STANDARD 17) # for base/re2_program.cc alone
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
 
 add_library(profrelay_options INTERFACE)
 target_include_directories(profrelay_options INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_definitions(profrelay_options INTERFACE _GNU_SOURCE PROFRELAY_VERSION="${PROJECT_VERSION}")
 target_compile_options(profrelay_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wno-format-truncation
-  -Wstrict-prototypes -Wmissing-prototypes
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
   $<$<BOOL:${PROFRELAY_WERROR}>:-Werror>)
 target_link_options(profrelay_options INTERFACE -Wl,--as-needed)
+if(NOT PROFRELAY_SANITIZE)
+  target_link_options(profrelay_options INTERFACE -static-libstdc++ -static-libgcc)
+endif()
 if(PROFRELAY_SANITIZE)
   target_compile_options(profrelay_options INTERFACE -fsanitize=${PROFRELAY_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(profrelay_options INTERFACE -fsanitize=${PROFRELAY_SANITIZE})

@@ -4,51 +4,19 @@
 #ifndef CODEC_PPROF_H
 #define CODEC_PPROF_H
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "profile/builder.h"
-
-struct pprof_limits {
-    size_t max_inflated_bytes; // 0 = no limit
-    uint32_t max_sample_types;
-    uint32_t max_samples;
-    uint32_t max_stack_depth; // locations of one sample
-    uint32_t max_labels;      // labels of one sample
-    size_t max_batch_bytes;   // memory the decoded batch may take; 0 = no limit
-};
-
-extern const struct pprof_limits pprof_default_limits;
-
-// What was repaired or noticed on the way; each counts occurrences.
-struct pprof_report {
-    uint64_t repaired_utf8;      // strings with broken UTF-8 (field case A28)
-    uint64_t repaired_functions; // functions paired by position, all ids 0 (.NET, A8)
-    uint64_t repaired_time;      // time given in us, ms or s instead of ns (A23)
-    uint64_t guessed_time;       // fallback_time_nanos taken, because the profile's was 0 or made no sense (A22)
-    uint64_t unknown_mappings;   // locations naming a mapping that is not there (read as unknown mapping)
-    uint64_t samples, sample_types;
-    bool gzip, zstd;
-};
-
-struct pprof_decode_options {
-    const struct pprof_limits *limits; // NULL = defaults
-    // Resource attributes of the batch that comes out (copied).
-    const struct key_value *resource_attributes;
-    uint32_t resource_attribute_count;
-    bool keep_original_payload; // put `data` itself on the first profile (format "pprof")
-    // For profiles whose own time is 0 or before 1980 and cannot be repaired; 0 = leave it as it is. What
-    // the profile said is kept in the attribute pprof.profile.time_nanos, and restored when writing pprof.
-    int64_t fallback_time_nanos;
-    bool force_fallback_time; // use fallback_time_nanos whatever the profile says
-    int64_t now_nanos;        // to judge what is plausible; 0 = no judging
-};
+#include "codec/decode.h"
 
 // data as found in a file or body: raw, gzip or zstd. Any thread. On success *out has one reference.
 // Errors say what is wrong where: "sample 17: location id 99 is not in the profile". Another format that is
 // recognised is ERR_UNSUPPORTED, damage and contradictions are ERR_INVALID.
-enum err_code pprof_decode(struct bytes data, const struct pprof_decode_options *options, struct batch **out,
-                           struct pprof_report *report, struct err *e) MUST_USE;
+enum err_code pprof_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+                           struct decode_report *report, struct err *e) MUST_USE;
+// The same for data that is inflated already; original is the file as it was found.
+enum err_code pprof_decode_inflated(struct bytes data, struct bytes original, const struct decode_options *options,
+                                    struct batch **out, struct decode_report *report, struct err *e) MUST_USE;
 
+// An OTLP export request: cannot be pprof then.
+bool pprof_is_otlp(struct bytes data);
 // What the first bytes look like, for errors: "a Go execution trace", "HTML", "JFR recording", ...; NULL if
 // nothing is recognised.
 const char *pprof_describe_other(struct bytes data);

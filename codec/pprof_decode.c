@@ -1,48 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a pprof file to a batch: the profiles, their time and attributes around the samples.
-#include "base/clock.h"
 #include "base/mem.h"
-#include "codec/compress.h"
 #include "codec/pprof_reader.h"
-
-const struct pprof_limits pprof_default_limits = {
-    .max_inflated_bytes = (size_t)256 << 20,
-    .max_sample_types = 64,
-    .max_samples = 16000000,
-    .max_stack_depth = 65536,
-    .max_labels = 1024,
-    .max_batch_bytes = (size_t)1 << 30,
-};
-
-static const int64_t year_1980 = 315532800 * NANOS_PER_SECOND;
-static const int64_t year_2010 = 1262304000 * NANOS_PER_SECOND;
-static const int64_t one_day = 86400 * NANOS_PER_SECOND;
-
-// Microseconds, milliseconds or seconds where nanoseconds belong (field case A23).
-static bool repair_time(int64_t said, int64_t now, int64_t *time_out)
-{
-    static const int64_t factors[] = {1000, 1000000, 1000000000};
-    for (size_t i = 0; i < COUNT_OF(factors); i++) {
-        if (!__builtin_mul_overflow(said, factors[i], time_out) && *time_out >= year_2010 && *time_out <= now + one_day)
-            return true;
-    }
-    return false;
-}
-
-static int64_t decide_time(const struct pprof_decode_options *o, int64_t said, struct pprof_report *report)
-{
-    int64_t time, fallback = o->fallback_time_nanos != 0 ? o->fallback_time_nanos : said;
-    if (o->force_fallback_time)
-        return fallback;
-    if (said >= year_1980)
-        return said;
-    if (said > 0 && o->now_nanos > 0 && o->now_nanos < INT64_MAX - one_day && repair_time(said, o->now_nanos, &time)) {
-        report->repaired_time++;
-        return time;
-    }
-    report->guessed_time += fallback != said;
-    return fallback;
-}
 
 // What all profiles of the file have in common, and the order they come in.
 struct frame {
@@ -167,7 +126,7 @@ static bool read_attributes(struct pprof_reader *p, struct frame *f)
     return true;
 }
 
-static bool read_frame(struct pprof_reader *p, const struct pprof_decode_options *o, struct frame *f)
+static bool read_frame(struct pprof_reader *p, const struct decode_options *o, struct frame *f)
 {
     const struct pprof_header *h = &p->header;
     uint64_t unused;
@@ -176,7 +135,7 @@ static bool read_frame(struct pprof_reader *p, const struct pprof_decode_options
                           (long long)h->default_sample_type, h->strings.count);
     if (h->sample_types.count == 0 && h->samples.count > 0)
         return pprof_fail(p, ERR_INVALID, "the profile has %u samples but no sample types", h->samples.count);
-    f->common.time_nanos = (uint64_t)decide_time(o, h->time_nanos, p->report);
+    f->common.time_nanos = (uint64_t)decode_time(o, h->time_nanos, p->report);
     f->common.duration_nanos = (uint64_t)h->duration_nanos;
     f->common.period = h->period;
     p->place = "period_type";
@@ -272,8 +231,8 @@ static void expect_items(struct pprof_reader *p)
     builder_expect(p->builder, &expected);
 }
 
-static bool read_all(struct pprof_reader *p, struct bytes inflated, struct bytes data,
-                     const struct pprof_decode_options *o, struct frame *f)
+static bool read_all(struct pprof_reader *p, struct bytes inflated, struct bytes data, const struct decode_options *o,
+                     struct frame *f)
 {
     if (pprof_is_otlp(inflated) || !pprof_scan(p, inflated))
         return not_pprof(p, inflated);
@@ -302,14 +261,14 @@ static void reader_fini(struct pprof_reader *p)
     builder_destroy(&p->builder);
 }
 
-static enum err_code decode_inflated(struct bytes inflated, struct bytes data, const struct pprof_decode_options *o,
-                                     struct batch **out, struct pprof_report *report, struct err *e)
+enum err_code pprof_decode_inflated(struct bytes data, struct bytes original, const struct decode_options *options,
+                                    struct batch **out, struct decode_report *report, struct err *e)
 {
-    struct pprof_reader p = {.limits = o->limits != NULL ? o->limits : &pprof_default_limits, .report = report, .e = e};
+    struct pprof_reader p = {.limits = decode_limits_of(options), .report = report, .e = e};
     struct frame f = {.count = 0};
     arena_init(&p.scratch, 0);
     p.builder = builder_create(p.limits->max_batch_bytes);
-    bool good = p.builder != NULL ? read_all(&p, inflated, data, o, &f) : pprof_no_memory(&p);
+    bool good = p.builder != NULL ? read_all(&p, data, original, options, &f) : pprof_no_memory(&p);
     pprof_samples_fini(&p);
     if (good || p.code == ERR_OK) // not good and no code: the builder failed and says why
         p.code = builder_finish(p.builder, out, e);
@@ -320,32 +279,21 @@ static enum err_code decode_inflated(struct bytes inflated, struct bytes data, c
     return p.code;
 }
 
-enum err_code pprof_decode(struct bytes data, const struct pprof_decode_options *options, struct batch **out,
-                           struct pprof_report *report, struct err *e)
+enum err_code pprof_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+                           struct decode_report *report, struct err *e)
 {
-    static const struct pprof_decode_options no_options;
-    struct pprof_report unwanted;
+    static const struct decode_options no_options;
+    struct decode_report unwanted;
     report = report != NULL ? report : &unwanted;
     options = options != NULL ? options : &no_options;
-    const struct pprof_limits *limits = options->limits != NULL ? options->limits : &pprof_default_limits;
-    enum compression compression = compression_detect(data);
-    *report = (struct pprof_report){.gzip = compression == COMPRESSION_GZIP, .zstd = compression == COMPRESSION_ZSTD};
+    *report = (struct decode_report){.format = "pprof"};
     *out = NULL;
-    struct buf inflated;
-    struct bytes bytes = data;
-    buf_init(&inflated, SIZE_MAX);
-    enum err_code code = ERR_OK;
-    if (compression != COMPRESSION_NONE) {
-        code = decompress(compression, data, limits->max_inflated_bytes, "max_inflated_size", &inflated, e);
-        bytes = buf_bytes(&inflated);
-    } else if (limits->max_inflated_bytes != 0 && data.len > limits->max_inflated_bytes) {
-        code = err_set(e, ERR_LIMIT, "max_inflated_size: the profile has %zu bytes, allowed are %zu", data.len,
-                       limits->max_inflated_bytes);
-    }
-    if (code == ERR_OK && bytes.len == 0)
-        code = err_set(e, ERR_INVALID, "empty input");
+    struct buf storage;
+    struct bytes inflated;
+    buf_init(&storage, SIZE_MAX);
+    enum err_code code = decode_inflate(data, decode_limits_of(options), &storage, &inflated, report, e);
     if (code == ERR_OK)
-        code = decode_inflated(bytes, data, options, out, report, e);
-    buf_fini(&inflated);
+        code = pprof_decode_inflated(inflated, data, options, out, report, e);
+    buf_fini(&storage);
     return code;
 }

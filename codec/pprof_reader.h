@@ -98,8 +98,8 @@ struct pprof_sample_block {
 };
 
 struct pprof_reader {
-    const struct pprof_limits *limits;
-    struct pprof_report *report;
+    const struct decode_limits *limits;
+    struct decode_report *report;
     struct err *e;
     enum err_code code; // the first failure
     const char *place;  // "sample", with its number from 0; NULL = the profile itself
@@ -135,8 +135,6 @@ bool pprof_no_memory(struct pprof_reader *p);
 // The reader r stands inside the present place.
 bool pprof_damaged(struct pprof_reader *p, const struct wire_reader *r);
 
-// Cannot be pprof then.
-bool pprof_is_otlp(struct bytes data);
 // Fills p->header; the bytes must live as long as p.
 bool pprof_scan(struct pprof_reader *p, struct bytes data) MUST_USE;
 void pprof_header_fini(struct pprof_header *h);

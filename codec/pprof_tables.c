@@ -392,7 +392,7 @@ static bool read_again(struct pprof_reader *p, const uint8_t *unused)
 
 bool pprof_read_tables(struct pprof_reader *p)
 {
-    const struct pprof_report before = *p->report;
+    const struct decode_report before = *p->report;
     uint8_t *unused = NULL;
     bool good = read_tables(p) && pprof_find_unused(p, &unused);
     if (good && unused != NULL) {

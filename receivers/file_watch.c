@@ -35,7 +35,7 @@ struct watched {
     bool has_key;
     struct known_key key;
     struct file_watch *watch;
-    struct pprof_file *file; // while on its way
+    struct profile_file *file; // while on its way
 };
 
 struct scan {
@@ -49,7 +49,7 @@ struct scan {
 struct file_watch {
     struct receiver *receiver;
     const struct file_watch_settings *settings;
-    struct pprof_file_options options;
+    struct profile_file_options options;
     struct known_files *known;
     struct watched **items; // ordered by path
     size_t count;
@@ -195,7 +195,7 @@ static void log_outcome(struct watched *f, enum file_outcome outcome, const stru
     }
 }
 
-static void log_repairs(const struct watched *f, const struct pprof_report *r)
+static void log_repairs(const struct watched *f, const struct decode_report *r)
 {
     if (r->repaired_time != 0)
         log_info(logger(f->watch), "%s: its time was not in nanoseconds and was corrected", f->path);
@@ -208,7 +208,7 @@ static void log_repairs(const struct watched *f, const struct pprof_report *r)
 }
 
 // Returns true if the way ends here; false while the storage remembers.
-static bool settle_outcome(struct watched *f, const struct pprof_file *p)
+static bool settle_outcome(struct watched *f, const struct profile_file *p)
 {
     struct file_watch *w = f->watch;
     switch (p->outcome) {
@@ -257,7 +257,7 @@ static void count_held(struct watched *f)
     f->watch->unheld--;
 }
 
-static void on_outcome(struct pprof_file *p)
+static void on_outcome(struct profile_file *p)
 {
     struct watched *f = p->owner;
     f->file = NULL;
@@ -271,7 +271,7 @@ static void on_outcome(struct pprof_file *p)
         leave_way(f);
 }
 
-static void on_held(struct pprof_file *p)
+static void on_held(struct profile_file *p)
 {
     struct watched *f = p->owner;
     count_held(f);
@@ -288,7 +288,7 @@ static void on_retry_timer(uv_timer_t *timer)
 
 static bool send_file(struct file_watch *w, struct watched *f)
 {
-    struct pprof_file *p = MEM_NEW(struct pprof_file);
+    struct profile_file *p = MEM_NEW(struct profile_file);
     p->receiver = w->receiver;
     p->options = &w->options;
     p->known = w->known;
@@ -297,7 +297,7 @@ static bool send_file(struct file_watch *w, struct watched *f)
     p->on_held = on_held;
     p->on_outcome = on_outcome;
     p->owner = f;
-    if (!pprof_file_submit(p)) {
+    if (!profile_file_submit(p)) {
         free(p);
         return false;
     }
@@ -510,13 +510,15 @@ static void run_scan_done(struct loop_task *task)
 // --- life ---
 
 struct file_watch *file_watch_create(struct receiver *receiver, const struct file_watch_settings *settings,
-                                     struct known_files *known)
+                                     const struct format *const *allowed, struct known_files *known)
 {
     struct file_watch *w = MEM_NEW(struct file_watch);
     w->receiver = receiver;
     w->settings = settings;
     w->known = known;
     w->options = settings->options;
+    w->options.allowed = allowed;
+    w->options.limits.max_line_bytes = decode_default_limits.max_line_bytes;
     w->options.limits.max_sample_types = (uint32_t)settings->max_sample_types;
     w->options.limits.max_samples = (uint32_t)settings->max_samples;
     w->options.limits.max_stack_depth = (uint32_t)settings->max_stack_depth;

@@ -3,7 +3,7 @@
 #ifndef RECEIVERS_FILE_WATCH_H
 #define RECEIVERS_FILE_WATCH_H
 
-#include "receivers/pprof_file.h"
+#include "receivers/profile_file.h"
 
 enum { START_AT_BEGINNING, START_AT_END };
 enum { AFTER_KEEP, AFTER_DELETE };
@@ -12,15 +12,15 @@ struct file_watch_settings {
     struct config_strings include, exclude;
     int64_t interval_nanos, initial_delay_nanos, settle_nanos, forget_nanos;
     int start_at, after;
-    struct pprof_file_options options;
+    struct profile_file_options options;
     int64_t max_sample_types, max_samples, max_stack_depth, max_labels; // as configured, for options.limits
 };
 
 struct file_watch;
 
-// Starts to look after initial_delay. settings and known must outlive it.
+// Starts to look after initial_delay. settings, allowed (profile_file_options.allowed) and known must outlive it.
 struct file_watch *file_watch_create(struct receiver *receiver, const struct file_watch_settings *settings,
-                                     struct known_files *known);
+                                     const struct format *const *allowed, struct known_files *known);
 // Begins nothing new. May be called twice.
 void file_watch_close(struct file_watch *w);
 // After close: waits for every file on its way and every put, then calls on_stopped and is gone.

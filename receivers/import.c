@@ -13,11 +13,11 @@ enum {
 
 struct import_settings {
     struct config_strings paths;
-    struct pprof_file_options options;
+    struct profile_file_options options;
 };
 
 struct import_file {
-    struct pprof_file file;
+    struct profile_file file;
     struct import *import;
     size_t index;
 };
@@ -25,7 +25,7 @@ struct import_file {
 struct import {
     struct receiver receiver;
     const struct import_settings *settings;
-    struct pprof_file_options options;
+    struct profile_file_options options;
     struct import_observer observer;
     struct known_files *known;
     struct found_files found;
@@ -96,7 +96,7 @@ static void maybe_stopped(struct import *m)
 }
 
 // A file that came too early: in the next round, if this one gets anything done.
-static bool comes_again(const struct import *m, const struct pprof_file *f)
+static bool comes_again(const struct import *m, const struct profile_file *f)
 {
     return (f->outcome == FILE_BUSY || f->outcome == FILE_IN_FLIGHT || f->outcome == FILE_CHANGED ||
             f->outcome == FILE_QUEUE_FULL) &&
@@ -119,7 +119,7 @@ static void note_peer(struct import *m, enum file_outcome outcome)
     end(m);
 }
 
-static void end_file(struct import *m, const struct pprof_file *f)
+static void end_file(struct import *m, const struct profile_file *f)
 {
     if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL)
         known_files_remember(m->known, &f->key, f->path, &f->identity, m->receiver.component.loop, NULL, NULL);
@@ -128,7 +128,7 @@ static void end_file(struct import *m, const struct pprof_file *f)
     note_peer(m, f->outcome);
 }
 
-static void on_outcome(struct pprof_file *f)
+static void on_outcome(struct profile_file *f)
 {
     struct import_file *item = CONTAINER_OF(f, struct import_file, file);
     struct import *m = item->import;
@@ -150,7 +150,7 @@ static bool send_next(struct import *m)
     size_t index = m->round[m->next];
     item->import = m;
     item->index = index;
-    item->file = (struct pprof_file){
+    item->file = (struct profile_file){
         .receiver = &m->receiver,
         .options = &m->options,
         .known = m->known,
@@ -158,7 +158,7 @@ static bool send_next(struct import *m)
         .identity = m->found.items[index].identity,
         .on_outcome = on_outcome,
     };
-    if (!pprof_file_submit(&item->file)) {
+    if (!profile_file_submit(&item->file)) {
         free(item);
         return false;
     }
@@ -244,7 +244,7 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     struct import *m = (struct import *)self;
     m->settings = settings;
     m->options = m->settings->options;
-    m->options.limits = pprof_default_limits;
+    m->options.limits = decode_default_limits;
     return known_files_create(NULL, "import", 0, &m->known, e);
 }
 

@@ -4,7 +4,7 @@
 #ifndef RECEIVERS_IMPORT_H
 #define RECEIVERS_IMPORT_H
 
-#include "receivers/pprof_file.h"
+#include "receivers/profile_file.h"
 
 extern const struct receiver_module import_receiver;
 
@@ -12,7 +12,7 @@ extern const struct receiver_module import_receiver;
 struct import_observer {
     void (*on_found)(void *arg, size_t files);
     // One file has ended. is_given: it was named itself, not found in a folder.
-    void (*on_file)(void *arg, const struct pprof_file *f, bool is_given);
+    void (*on_file)(void *arg, const struct profile_file *f, bool is_given);
     // Nothing is left; the return value is the exit code.
     int (*on_end)(void *arg);
     void *arg;

@@ -71,7 +71,7 @@ static void print_clean(const char *text)
     }
 }
 
-static void complain(struct import_summary *s, const struct pprof_file *f, const char *what)
+static void complain(struct import_summary *s, const struct profile_file *f, const char *what)
 {
     clear_bar(s);
     if (s->complaints++ < MAX_COMPLAINTS) {
@@ -86,7 +86,7 @@ static void complain(struct import_summary *s, const struct pprof_file *f, const
 }
 
 // Backends such as Pyroscope take nothing older than an hour: said once, where it can still be mended.
-static void note_age(struct import_summary *s, const struct pprof_file *f)
+static void note_age(struct import_summary *s, const struct profile_file *f)
 {
     int64_t age = clock_wall_nanos(&clock_system) - f->profile_time_nanos;
     if (!s->hint_age || s->old_seen || f->profiles == 0 || age < ONE_HOUR_NANOS)
@@ -107,12 +107,12 @@ static void note_age(struct import_summary *s, const struct pprof_file *f)
 }
 
 // Something else that lies in a folder is passed over; a file that was named, or a damaged profile, is an error.
-static bool is_other_file(const struct pprof_file *f, bool is_given)
+static bool is_other_file(const struct profile_file *f, bool is_given)
 {
     return f->outcome == FILE_INVALID && !is_given && f->e.code == ERR_UNSUPPORTED;
 }
 
-static void on_file(void *arg, const struct pprof_file *f, bool is_given)
+static void on_file(void *arg, const struct profile_file *f, bool is_given)
 {
     struct import_summary *s = arg;
     s->ended++;

@@ -164,6 +164,8 @@ static void check_settings(const void *settings, const struct component_check *c
                     s->storage);
 }
 
+static const struct format *const pprof_formats[] = {&pprof_format, NULL};
+
 static enum err_code create(struct receiver *self, const void *settings, struct err *e)
 {
     (void)e;
@@ -196,7 +198,7 @@ static enum err_code start(struct receiver *self, struct err *e)
     enum err_code rc = open_known(r, e);
     if (rc != ERR_OK)
         return rc;
-    r->watch = file_watch_create(self, &r->settings->file, r->known);
+    r->watch = file_watch_create(self, &r->settings->file, pprof_formats, r->known);
     return ERR_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static const struct pprof_limits limits = {
+static const struct decode_limits limits = {
     .max_inflated_bytes = 4 << 20,
     .max_sample_types = 16,
     .max_samples = 1 << 16,
@@ -16,9 +16,9 @@ static const struct pprof_limits limits = {
 
 static struct batch *decode(struct bytes data)
 {
-    struct pprof_decode_options o = {
+    struct decode_options o = {
         .limits = &limits, .now_nanos = 1760000000000000000, .fallback_time_nanos = 1750000000000000000};
-    struct pprof_report report;
+    struct decode_report report;
     struct err e = {0};
     struct batch *b = NULL;
     enum err_code code = pprof_decode(data, &o, &b, &report, &e);

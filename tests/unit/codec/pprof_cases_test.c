@@ -130,7 +130,7 @@ static void a_mapping_outlives_its_locations(void **state)
     static const uint64_t stacks[][3] = {{2, 1, 4}, {3, 2, 4}};
     for (uint32_t i = 0; i < COUNT_OF(stacks); i++) {
         struct pprof_bytes p;
-        struct pprof_report r;
+        struct decode_report r;
         begin_unused(&p);
         const int64_t value = 1;
         pprof_bytes_sample(&p, stacks[i], 3, &value, 1, NULL, 0);
@@ -176,7 +176,7 @@ static void functions_are_paired_past_unused_locations(void **state) // A8
     for (uint64_t id = 1; id <= 2; id++)
         pprof_bytes_location(&p, id, id == 1, id, id); // location 1 alone has the mapping
     add_sample(&p, 2, NULL, 0);
-    struct pprof_report r;
+    struct decode_report r;
     struct batch *b = decode_good_with(buf_bytes(&p.out), NULL, &r);
     const struct dictionary *d = b->dictionary;
     assert_int_equal(r.repaired_functions, 2);
@@ -263,9 +263,9 @@ static void limit_0_is_no_limit(void **state) // A18
 {
     (void)state;
     static const enum compression kinds[] = {COMPRESSION_GZIP, COMPRESSION_ZSTD};
-    struct pprof_limits limits = pprof_default_limits;
+    struct decode_limits limits = decode_default_limits;
     limits.max_inflated_bytes = limits.max_batch_bytes = 0;
-    struct pprof_decode_options o = {.limits = &limits};
+    struct decode_options o = {.limits = &limits};
     struct pprof_bytes p;
     pprof_bytes_init(&p);
     pprof_bytes_small(&p);
@@ -288,9 +288,9 @@ static void a_bomb_stops_at_the_limit(void **state) // A18
     memset(zeros.data, 0, (size_t)8 << 20);
     struct buf small = pack(COMPRESSION_GZIP, (struct bytes){zeros.data, (size_t)8 << 20});
     assert_true(small.len < 100000);
-    struct pprof_limits limits = pprof_default_limits;
+    struct decode_limits limits = decode_default_limits;
     limits.max_inflated_bytes = 1 << 20;
-    struct pprof_decode_options o = {.limits = &limits};
+    struct decode_options o = {.limits = &limits};
     refuse_with(buf_bytes(&small), &o, ERR_LIMIT, "max_inflated_size");
     buf_fini(&small);
     buf_fini(&zeros);

@@ -19,7 +19,7 @@ static void profiles_of_the_small_file(void **state)
     struct pprof_bytes p;
     pprof_bytes_init(&p);
     pprof_bytes_small(&p);
-    struct pprof_report r;
+    struct decode_report r;
     struct batch *b = decode_good_with(buf_bytes(&p.out), NULL, &r);
     assert_int_equal(r.samples, 3);
     assert_int_equal(r.sample_types, 2);
@@ -149,7 +149,7 @@ static void resource_and_payload(void **state)
     pprof_bytes_init(&p);
     pprof_bytes_small(&p);
     struct key_value name = {BYTES_LITERAL("service.name"), value_string(BYTES_LITERAL("shop"))};
-    struct pprof_decode_options o = {
+    struct decode_options o = {
         .resource_attributes = &name, .resource_attribute_count = 1, .keep_original_payload = true};
     struct batch *b = decode_good_with(buf_bytes(&p.out), &o, NULL);
     assert_int_equal(b->resources[0]->attribute_count, 1);
@@ -171,7 +171,7 @@ static void compressed_input(void **state)
         struct compressor *c = compressor_create(kinds[i], 0);
         struct buf small;
         struct err e;
-        struct pprof_report r;
+        struct decode_report r;
         buf_init(&small, 1 << 20);
         assert_int_equal(compressor_run(c, buf_bytes(&p.out), &small, &e), ERR_OK);
         struct batch *b = decode_good_with(buf_bytes(&small), NULL, &r);
@@ -179,9 +179,9 @@ static void compressed_input(void **state)
         assert_int_equal(r.gzip, kinds[i] == COMPRESSION_GZIP);
         assert_int_equal(r.zstd, kinds[i] == COMPRESSION_ZSTD);
         batch_unref(&b);
-        struct pprof_limits limits = pprof_default_limits;
+        struct decode_limits limits = decode_default_limits;
         limits.max_inflated_bytes = p.out.len - 1;
-        struct pprof_decode_options o = {.limits = &limits};
+        struct decode_options o = {.limits = &limits};
         refuse_with(buf_bytes(&small), &o, ERR_LIMIT, "max_inflated_size");
         refuse_with(buf_bytes(&p.out), &o, ERR_LIMIT, "max_inflated_size");
         refuse_with((struct bytes){small.data, small.len - 1}, NULL, ERR_INVALID, "cut off");
@@ -274,7 +274,7 @@ static void mappings_that_are_not_there(void **state) // A6, A7
     begin(&p);
     pprof_bytes_location(&p, 2, 33, 1, 0);
     add_sample(&p, 2, NULL, 0);
-    struct pprof_report r;
+    struct decode_report r;
     struct batch *b = decode_good_with(buf_bytes(&p.out), NULL, &r);
     assert_int_equal(r.unknown_mappings, 1);
     assert_int_equal(b->dictionary->mapping_count, 1);
@@ -304,7 +304,7 @@ static void functions_without_ids_are_paired(void **state) // A8
     (void)state;
     for (uint64_t line_ids = 0; line_ids <= 1; line_ids++) {
         struct pprof_bytes p;
-        struct pprof_report r;
+        struct decode_report r;
         put_functions_without_ids(&p, line_ids);
         struct batch *b = decode_good_with(buf_bytes(&p.out), NULL, &r);
         assert_int_equal(r.repaired_functions, 2);
@@ -393,7 +393,7 @@ static void broken_utf8_is_replaced(void **state) // A28
     struct test_label label = {"key", "text\x80", 0, NULL};
     const int64_t value = 1;
     pprof_bytes_sample(&p, NULL, 0, &value, 1, &label, 1);
-    struct pprof_report r;
+    struct decode_report r;
     struct batch *b = decode_good_with(buf_bytes(&p.out), NULL, &r);
     assert_true(r.repaired_utf8 >= 2);
     assert_string(b, b->dictionary->functions[1].name, "bad\xef\xbf\xbd\xef\xbf\xbd");
@@ -402,7 +402,7 @@ static void broken_utf8_is_replaced(void **state) // A28
     pprof_bytes_fini(&p);
 }
 
-static struct batch *with_time(int64_t time, const struct pprof_decode_options *o, struct pprof_report *r)
+static struct batch *with_time(int64_t time, const struct decode_options *o, struct decode_report *r)
 {
     struct pprof_bytes p;
     begin(&p);
@@ -437,9 +437,9 @@ static void times_are_repaired(void **state) // A22, A23
         {INT64_MAX, 7, INT64_MAX, INT64_MAX, 0, false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct pprof_decode_options o = {
+        struct decode_options o = {
             .fallback_time_nanos = cases[i].fallback, .now_nanos = cases[i].now, .force_fallback_time = cases[i].force};
-        struct pprof_report r;
+        struct decode_report r;
         struct batch *b = with_time(cases[i].said, &o, &r);
         const struct profile *f = profile_of(b, 0);
         assert_true(f->time_nanos == (uint64_t)cases[i].want);

@@ -228,7 +228,7 @@ static void the_files_own_time_comes_back(void **state)
     struct pprof_bytes p;
     begin(&p);
     pprof_bytes_number(&p, 9, 1700000000000000);
-    struct pprof_decode_options o = {.now_nanos = 1750000000000000000};
+    struct decode_options o = {.now_nanos = 1750000000000000000};
     struct batch *b = decode_good_with(buf_bytes(&p.out), &o, NULL);
     assert_int_equal(profile_of(b, 0)->time_nanos, 1700000000000000000);
     struct buf out = encode_all(b, 0);

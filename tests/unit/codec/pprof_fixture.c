@@ -8,7 +8,7 @@
 
 #include "profile/validate.h"
 
-struct batch *decode_good_with(struct bytes data, const struct pprof_decode_options *o, struct pprof_report *r)
+struct batch *decode_good_with(struct bytes data, const struct decode_options *o, struct decode_report *r)
 {
     struct batch *b = NULL;
     struct err e = {0};
@@ -24,11 +24,11 @@ struct batch *decode_good(struct pprof_bytes *p)
     return decode_good_with(buf_bytes(&p->out), NULL, NULL);
 }
 
-void refuse_with(struct bytes data, const struct pprof_decode_options *o, enum err_code want, const char *text)
+void refuse_with(struct bytes data, const struct decode_options *o, enum err_code want, const char *text)
 {
     struct batch *b = NULL;
     struct err e = {0};
-    struct pprof_report r;
+    struct decode_report r;
     enum err_code code = pprof_decode(data, o, &b, &r, &e);
     if (code != want || strstr(e.text, text) == NULL)
         fail_msg("wanted %s \"%s\", got %s \"%s\"", err_code_name(want), text, err_code_name(code), e.text);

@@ -7,10 +7,10 @@
 #include "tests/support/pprof_bytes.h"
 
 // Decodes what must be good, and valid.
-struct batch *decode_good_with(struct bytes data, const struct pprof_decode_options *o, struct pprof_report *r);
+struct batch *decode_good_with(struct bytes data, const struct decode_options *o, struct decode_report *r);
 struct batch *decode_good(struct pprof_bytes *p);
 // Decodes what must fail and sees that the error has this text; refuse also ends p.
-void refuse_with(struct bytes data, const struct pprof_decode_options *o, enum err_code want, const char *text);
+void refuse_with(struct bytes data, const struct decode_options *o, enum err_code want, const char *text);
 void refuse(struct pprof_bytes *p, const char *text);
 const struct scope *scope_of(const struct batch *b);
 const struct profile *profile_of(const struct batch *b, uint32_t i);

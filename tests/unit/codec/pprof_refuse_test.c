@@ -192,8 +192,8 @@ static void limits_are_named(void **state)
     pprof_bytes_type(&p, "second", "x");
     pprof_bytes_sample(&p, stack, 3, (const int64_t[]){1, 2}, 2, labels, 2);
     pprof_bytes_sample(&p, stack, 3, (const int64_t[]){1, 2}, 2, labels, 2);
-    struct pprof_limits limits = pprof_default_limits;
-    struct pprof_decode_options o = {.limits = &limits};
+    struct decode_limits limits = decode_default_limits;
+    struct decode_options o = {.limits = &limits};
     limits.max_sample_types = 1;
     refuse_with(buf_bytes(&p.out), &o, ERR_LIMIT, "max_sample_types: the profile has at least 2 sample types, allowed");
     limits.max_sample_types = 2;

@@ -53,10 +53,10 @@ static void world_fini(struct world *w)
 static struct batch *decode(struct bytes data, const char *service)
 {
     struct err e;
-    struct pprof_report report;
+    struct decode_report report;
     struct batch *b;
     const struct key_value name = {BYTES_LITERAL("service.name"), value_string(bytes_from_text(service))};
-    const struct pprof_decode_options options = {.resource_attributes = &name, .resource_attribute_count = 1};
+    const struct decode_options options = {.resource_attributes = &name, .resource_attribute_count = 1};
     assert_int_equal(pprof_decode(data, &options, &b, &report, &e), ERR_OK);
     return b;
 }

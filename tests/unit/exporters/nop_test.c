@@ -18,8 +18,8 @@ static void everything_is_taken_and_nothing_sent(void **state)
     struct fake_component c;
     struct err e = {0};
     struct pprof_bytes p;
-    struct pprof_report report;
-    const struct pprof_decode_options options = {.limits = NULL};
+    struct decode_report report;
+    const struct decode_options options = {.limits = NULL};
     struct batch *b;
     pprof_bytes_init(&p);
     pprof_bytes_small(&p);

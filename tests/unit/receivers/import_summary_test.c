@@ -50,9 +50,9 @@ static void found(struct import_summary *s, size_t files)
     o.on_found(o.arg, files);
 }
 
-static struct pprof_file file_of(enum file_outcome outcome, const char *why)
+static struct profile_file file_of(enum file_outcome outcome, const char *why)
 {
-    struct pprof_file f = {
+    struct profile_file f = {
         .path = "in/a.pb",
         .outcome = outcome,
         .profiles = 2,
@@ -65,14 +65,14 @@ static struct pprof_file file_of(enum file_outcome outcome, const char *why)
     return f;
 }
 
-static void ended(struct import_summary *s, const struct pprof_file *f, bool is_given)
+static void ended(struct import_summary *s, const struct profile_file *f, bool is_given)
 {
     const struct import_observer o = import_summary_observer(s);
     o.on_file(o.arg, f, is_given);
 }
 
 // What stderr is told about one file.
-static char *told(struct import_summary *s, const struct pprof_file *f, bool is_given)
+static char *told(struct import_summary *s, const struct profile_file *f, bool is_given)
 {
     struct capture c;
     capture_begin(&c, STDERR_FILENO);
@@ -80,7 +80,7 @@ static char *told(struct import_summary *s, const struct pprof_file *f, bool is_
     return capture_end(&c);
 }
 
-static void is_told(struct import_summary *s, const struct pprof_file *f, bool is_given, const char *expected)
+static void is_told(struct import_summary *s, const struct profile_file *f, bool is_given, const char *expected)
 {
     char *text = told(s, f, is_given);
     assert_string_equal(text, expected);
@@ -91,7 +91,7 @@ enum { OTHER = FILE_OUTCOME_COUNT }; // a file in a folder that is no profile
 
 static void end_as(struct import_summary *s, int outcome)
 {
-    struct pprof_file f = file_of(outcome == OTHER ? FILE_INVALID : (enum file_outcome)outcome, "why");
+    struct profile_file f = file_of(outcome == OTHER ? FILE_INVALID : (enum file_outcome)outcome, "why");
     if (outcome == OTHER)
         f.e.code = ERR_UNSUPPORTED;
     free(told(s, &f, false));
@@ -142,7 +142,7 @@ static void each_file_that_fails_is_named(void **state)
     struct import_summary s;
     import_summary_init(&s, false, false, false);
     found(&s, 8);
-    struct pprof_file f = file_of(FILE_SENT, "");
+    struct profile_file f = file_of(FILE_SENT, "");
     is_told(&s, &f, true, "");
     f = file_of(FILE_KNOWN, "");
     is_told(&s, &f, true, "");
@@ -165,7 +165,7 @@ static void complaints_come_to_an_end(void **state)
     struct import_summary s;
     struct capture c;
     size_t lines = 0;
-    const struct pprof_file f = file_of(FILE_INVALID, "damaged");
+    const struct profile_file f = file_of(FILE_INVALID, "damaged");
     import_summary_init(&s, false, false, true);
     s.found = 1000;
     capture_begin(&c, STDERR_FILENO);
@@ -186,7 +186,7 @@ static void old_profiles_are_hinted_at_once(void **state)
 {
     (void)state;
     struct import_summary s;
-    struct pprof_file f = file_of(FILE_SENT, "");
+    struct profile_file f = file_of(FILE_SENT, "");
     import_summary_init(&s, false, false, true);
     s.found = 5;
     f.profile_time_nanos -= 3590 * NANOS_PER_SECOND;
@@ -214,7 +214,7 @@ static void ages_in_words(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct import_summary s;
         char expected[256];
-        struct pprof_file f = file_of(FILE_PARTIAL, "x");
+        struct profile_file f = file_of(FILE_PARTIAL, "x");
         import_summary_init(&s, false, false, true);
         f.profile_time_nanos -= (cases[i].hours * 3600 + 60) * NANOS_PER_SECOND;
         snprintf(expected, sizeof expected, "hint: in/a.pb is %s old" REFUSES "partly rejected: in/a.pb: x\n",
@@ -227,7 +227,7 @@ static void hostile_names_and_words(void **state)
 {
     (void)state;
     struct import_summary s;
-    struct pprof_file f = file_of(FILE_REFUSED, "no\r\nsent 5\x1b[2J\x7f");
+    struct profile_file f = file_of(FILE_REFUSED, "no\r\nsent 5\x1b[2J\x7f");
     f.path = "a\n\x1b]0;x\x07 caf\xc3\xa9 \xc2\x9b \xff";
     import_summary_init(&s, false, false, true);
     is_told(&s, &f, true, "not sent: a\\x0a\\x1b]0;x\\x07 caf\xc3\xa9 \\x9b \\xff: no\\x0d\\x0asent 5\\x1b[2J\\x7f\n");
@@ -297,7 +297,7 @@ static void progress_on_a_terminal(void **state)
 {
     (void)state;
     struct import_summary s;
-    const struct pprof_file f = file_of(FILE_SENT, "");
+    const struct profile_file f = file_of(FILE_SENT, "");
     import_summary_init(&s, false, true, false);
     s.found = 2;
     is_told(&s, &f, true, "\r\x1b[K[###############...............] 1 of 2 files, 1.0 KB");
@@ -305,7 +305,7 @@ static void progress_on_a_terminal(void **state)
     s.shown_nanos = 1;
     s.ended = 1;
     is_told(&s, &f, true, "\r\x1b[K[##############################] 2 of 2 files, 3.0 KB");
-    const struct pprof_file bad = file_of(FILE_INVALID, "damaged");
+    const struct profile_file bad = file_of(FILE_INVALID, "damaged");
     is_told(&s, &bad, true, "\r\x1b[Knot sent: in/a.pb: damaged\n");
 }
 

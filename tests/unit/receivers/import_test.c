@@ -33,7 +33,7 @@ static void on_found(void *arg, size_t files)
     ((struct rig *)arg)->found = files;
 }
 
-static void on_file(void *arg, const struct pprof_file *f, bool is_given)
+static void on_file(void *arg, const struct profile_file *f, bool is_given)
 {
     struct rig *r = arg;
     r->outcomes[f->outcome]++;

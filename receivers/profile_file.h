@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pprof file on its way: read, known or not, decoded, delivered, answered. Used by the receiver that
+// One file of profiles on its way: read, known or not, decoded, delivered, answered. Used by the receiver that
 // watches folders and by `profrelay import`.
-#ifndef RECEIVERS_PPROF_FILE_H
-#define RECEIVERS_PPROF_FILE_H
+#ifndef RECEIVERS_PROFILE_FILE_H
+#define RECEIVERS_PROFILE_FILE_H
 
-#include "codec/pprof.h"
+#include "codec/formats.h"
 #include "receivers/known_files.h"
 #include "receivers/receiver.h"
 
@@ -26,29 +26,32 @@ enum file_outcome {
 enum file_timestamp { TIMESTAMP_PROFILE, TIMESTAMP_FILE, TIMESTAMP_NOW };
 extern const char *const file_timestamp_names[]; // for rows of type FIELD_ENUM
 
-struct pprof_file_options {
-    struct pprof_limits limits;
+struct profile_file_options {
+    struct decode_limits limits;
+    const struct format *format;         // NULL = told from each file
+    const struct format *const *allowed; // NULL-terminated; NULL = every format
+    struct folded_options folded;
     uint64_t max_file_bytes;
     int timestamp; // enum file_timestamp
     bool original_payload;
     bool dry_run; // decode only: the outcome is FILE_SENT
 };
 
-struct pprof_file {
+struct profile_file {
     // Given by the owner, before submit; all must live until on_outcome.
     struct receiver *receiver;
-    const struct pprof_file_options *options;
+    const struct profile_file_options *options;
     struct known_files *known;
     const char *path;
-    struct file_identity identity;            // as seen last; told anew on FILE_CHANGED
-    void (*on_held)(struct pprof_file *f);    // loop thread, at most once, before on_outcome; may be NULL
-    void (*on_outcome)(struct pprof_file *f); // loop thread, exactly once; f is the owner's again
+    struct file_identity identity;              // as seen last; told anew on FILE_CHANGED
+    void (*on_held)(struct profile_file *f);    // loop thread, at most once, before on_outcome; may be NULL
+    void (*on_outcome)(struct profile_file *f); // loop thread, exactly once; f is the owner's again
     void *owner;
     // Told with the outcome.
     enum file_outcome outcome;
     struct err e; // why, for everything but SENT and KNOWN
     struct known_key key;
-    struct pprof_report report;
+    struct decode_report report;
     uint64_t file_bytes, profiles, samples;
     int64_t profile_time_nanos; // of the first profile, as sent
     int64_t retry_after_nanos;  // GAVE_UP: what the peer asked for
@@ -59,7 +62,7 @@ struct pprof_file {
 };
 
 // False = no room among the workers' jobs or in the memory budget: try later. Loop thread.
-bool pprof_file_submit(struct pprof_file *f) MUST_USE;
+bool profile_file_submit(struct profile_file *f) MUST_USE;
 
 // "sent", "invalid", ...: for metrics and summaries.
 const char *file_outcome_name(enum file_outcome outcome);

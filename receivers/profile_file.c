@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "receivers/pprof_file.h"
+#include "receivers/profile_file.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -34,7 +34,7 @@ const char *file_outcome_name(enum file_outcome outcome)
     return names[outcome];
 }
 
-static size_t memory_for(const struct pprof_file *f)
+static size_t memory_for(const struct profile_file *f)
 {
     const struct budget *b = f->receiver->component.env->budget;
     uint64_t size = f->identity.size;
@@ -46,12 +46,12 @@ static size_t memory_for(const struct pprof_file *f)
 
 static void run_outcome(struct loop_task *task)
 {
-    struct pprof_file *f = CONTAINER_OF(task, struct pprof_file, task);
+    struct profile_file *f = CONTAINER_OF(task, struct profile_file, task);
     f->on_outcome(f);
 }
 
 // From a worker: the file ends here.
-static void post_outcome(struct pprof_file *f, enum file_outcome outcome)
+static void post_outcome(struct profile_file *f, enum file_outcome outcome)
 {
     f->outcome = outcome;
     f->task.run = run_outcome;
@@ -69,7 +69,7 @@ static enum file_outcome outcome_of(const struct verdict *v)
     return outcomes[v->kind];
 }
 
-static void count_samples(struct pprof_file *f, enum verdict_kind kind)
+static void count_samples(struct profile_file *f, enum verdict_kind kind)
 {
     if (f->held)
         return; // counted when it was held
@@ -79,7 +79,7 @@ static void count_samples(struct pprof_file *f, enum verdict_kind kind)
 
 static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
 {
-    struct pprof_file *f = arg;
+    struct profile_file *f = arg;
     count_samples(f, v->kind);
     if (moment == MOMENT_HELD) {
         f->held = true;
@@ -98,7 +98,7 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
 
 // --- reading: worker thread ---
 
-static enum err_code read_all(struct pprof_file *f, int fd, uint8_t *data, size_t size)
+static enum err_code read_all(struct profile_file *f, int fd, uint8_t *data, size_t size)
 {
     size_t got = 0;
     while (got < size) {
@@ -122,7 +122,7 @@ static enum err_code read_all(struct pprof_file *f, int fd, uint8_t *data, size_
     return ERR_OK;
 }
 
-static enum err_code check_file(struct pprof_file *f, int fd)
+static enum err_code check_file(struct profile_file *f, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -143,7 +143,7 @@ static enum err_code check_file(struct pprof_file *f, int fd)
 }
 
 // The whole content, malloc'ed.
-static enum err_code read_file(struct pprof_file *f, struct bytes *content_out)
+static enum err_code read_file(struct profile_file *f, struct bytes *content_out)
 {
     int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -179,7 +179,7 @@ static uint64_t hash_attributes(const struct receiver *r)
     return hash;
 }
 
-static void make_key(struct pprof_file *f, struct bytes content)
+static void make_key(struct profile_file *f, struct bytes content)
 {
     struct hash128 h = hash_content(content.data, content.len);
     uint64_t attributes = hash_attributes(f->receiver);
@@ -196,18 +196,18 @@ static bool lower(size_t *limit, size_t most)
 }
 
 // Inflating and decoding take no more than was charged; true if that is less than the limits allow.
-static bool bound_by(struct pprof_limits *limits, size_t bytes)
+static bool bound_by(struct decode_limits *limits, size_t bytes)
 {
     bool inflated = lower(&limits->max_inflated_bytes, bytes), batch = lower(&limits->max_batch_bytes, bytes);
     return inflated || batch;
 }
 
-static enum err_code decode_once(struct pprof_file *f, struct bytes content, const struct pprof_limits *limits,
+static enum err_code decode_once(struct profile_file *f, struct bytes content, const struct decode_limits *limits,
                                  struct batch **out)
 {
     const struct receiver *r = f->receiver;
     int64_t now = clock_wall_nanos(r->component.env->clock);
-    struct pprof_decode_options options = {
+    struct decode_options options = {
         .limits = limits,
         .resource_attributes = r->resource_attributes,
         .resource_attribute_count = r->resource_attribute_count,
@@ -215,14 +215,16 @@ static enum err_code decode_once(struct pprof_file *f, struct bytes content, con
         .fallback_time_nanos = f->options->timestamp == TIMESTAMP_NOW ? now : f->identity.mtime_nanos,
         .force_fallback_time = f->options->timestamp != TIMESTAMP_PROFILE,
         .now_nanos = now,
+        .folded = f->options->folded,
     };
-    return pprof_decode(content, &options, out, &f->report, &f->e);
+    const struct format_choice choice = {f->options->format, f->options->allowed, f->path};
+    return format_decode(content, &choice, &options, out, &f->report, &f->e);
 }
 
 // Where the budget was the limit, the error says so: raising the other would not help.
-static void name_budget(struct pprof_file *f, const struct pprof_limits *most)
+static void name_budget(struct profile_file *f, const struct decode_limits *most)
 {
-    const struct pprof_limits *own = &f->options->limits;
+    const struct decode_limits *own = &f->options->limits;
     bool inflated = strncmp(f->e.text, "max_inflated", 12) == 0, batch = strncmp(f->e.text, "the batch ", 10) == 0;
     if ((inflated && most->max_inflated_bytes != own->max_inflated_bytes) ||
         (batch && most->max_batch_bytes != own->max_batch_bytes))
@@ -230,13 +232,13 @@ static void name_budget(struct pprof_file *f, const struct pprof_limits *most)
 }
 
 // A file that grows more than others is tried again with more of the budget: a bomb cannot take what it did not get.
-static enum err_code decode(struct pprof_file *f, struct bytes content, size_t *charged, struct batch **out)
+static enum err_code decode(struct profile_file *f, struct bytes content, size_t *charged, struct batch **out)
 {
     struct budget *budget = f->receiver->component.env->budget;
-    struct pprof_limits most = f->options->limits;
+    struct decode_limits most = f->options->limits;
     bound_by(&most, budget->limit);
     for (;;) {
-        struct pprof_limits limits = most;
+        struct decode_limits limits = most;
         bool bound = bound_by(&limits, *charged);
         enum err_code rc = decode_once(f, content, &limits, out);
         if (rc == ERR_LIMIT && !bound)
@@ -253,7 +255,7 @@ static enum err_code decode(struct pprof_file *f, struct bytes content, size_t *
     }
 }
 
-static void note_batch(struct pprof_file *f, const struct batch *b)
+static void note_batch(struct profile_file *f, const struct batch *b)
 {
     f->file_bytes = f->identity.size;
     f->profiles = b->profile_count;
@@ -262,7 +264,7 @@ static void note_batch(struct pprof_file *f, const struct batch *b)
         f->profile_time_nanos = (int64_t)b->resources[0]->scopes[0]->profiles[0].time_nanos;
 }
 
-static void deliver(struct pprof_file *f, struct batch *batch, size_t charged)
+static void deliver(struct profile_file *f, struct batch *batch, size_t charged)
 {
     const struct component_env *env = f->receiver->component.env;
     size_t needed = batch_memory_bytes(batch);
@@ -280,20 +282,20 @@ static void deliver(struct pprof_file *f, struct batch *batch, size_t charged)
     consumer_take(f->receiver->next, delivery_create(batch, &waiter, env->budget, needed));
 }
 
-static void end_early(struct pprof_file *f, size_t charged, enum file_outcome outcome)
+static void end_early(struct profile_file *f, size_t charged, enum file_outcome outcome)
 {
     budget_give(f->receiver->component.env->budget, charged);
     post_outcome(f, outcome);
 }
 
-static enum file_outcome claim(struct pprof_file *f)
+static enum file_outcome claim(struct profile_file *f)
 {
     static const enum file_outcome outcomes[] = {
         [KNOWN_CLAIMED] = FILE_SENT, [KNOWN_SENT] = FILE_KNOWN, [KNOWN_IN_FLIGHT] = FILE_IN_FLIGHT};
     return outcomes[known_files_claim(f->known, &f->key)];
 }
 
-static void decode_and_deliver(struct pprof_file *f, struct bytes content, size_t charged)
+static void decode_and_deliver(struct profile_file *f, struct bytes content, size_t charged)
 {
     struct batch *batch = NULL;
     enum err_code rc = decode(f, content, &charged, &batch);
@@ -316,7 +318,7 @@ static void decode_and_deliver(struct pprof_file *f, struct bytes content, size_
 
 static void run_file(struct job *job)
 {
-    struct pprof_file *f = CONTAINER_OF(job, struct pprof_file, job);
+    struct profile_file *f = CONTAINER_OF(job, struct profile_file, job);
     size_t charged = job->node.bytes;
     struct bytes content = {NULL, 0};
     mem_expect(2 * charged); // what is encoded comes on top
@@ -339,7 +341,7 @@ static void run_file(struct job *job)
     decode_and_deliver(f, content, charged);
 }
 
-bool pprof_file_submit(struct pprof_file *f)
+bool profile_file_submit(struct profile_file *f)
 {
     const struct component_env *env = f->receiver->component.env;
     size_t needed = memory_for(f);
@@ -349,7 +351,7 @@ bool pprof_file_submit(struct pprof_file *f)
     f->job.node.bytes = needed;
     f->held = false;
     f->e = (struct err){0};
-    f->report = (struct pprof_report){0};
+    f->report = (struct decode_report){0};
     if (workers_try_submit(env->workers, &f->job))
         return true;
     budget_give(env->budget, needed);

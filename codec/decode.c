@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/decode.h"
+
+#include "base/clock.h"
+#include "codec/compress.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct decode_limits decode_default_limits = {
+    .max_inflated_bytes = (size_t)256 << 20,
+    .max_sample_types = 64,
+    .max_samples = 16000000,
+    .max_stack_depth = 65536,
+    .max_labels = 1024,
+    .max_line_bytes = 1 << 20,
+    .max_batch_bytes = (size_t)1 << 30,
+};
+
+static const int64_t year_1980 = 315532800 * NANOS_PER_SECOND;
+static const int64_t year_2010 = 1262304000 * NANOS_PER_SECOND;
+static const int64_t one_day = 86400 * NANOS_PER_SECOND;
+
+// Microseconds, milliseconds or seconds where nanoseconds belong (field case A23).
+static bool repair_time(int64_t said, int64_t now, int64_t *time_out)
+{
+    static const int64_t factors[] = {1000, 1000000, 1000000000};
+    for (size_t i = 0; i < COUNT_OF(factors); i++) {
+        if (!__builtin_mul_overflow(said, factors[i], time_out) && *time_out >= year_2010 && *time_out <= now + one_day)
+            return true;
+    }
+    return false;
+}
+
+int64_t decode_time(const struct decode_options *o, int64_t said, struct decode_report *report)
+{
+    int64_t time, fallback = o->fallback_time_nanos != 0 ? o->fallback_time_nanos : said;
+    if (o->force_fallback_time)
+        return fallback;
+    if (said >= year_1980)
+        return said;
+    if (said > 0 && o->now_nanos > 0 && o->now_nanos < INT64_MAX - one_day && repair_time(said, o->now_nanos, &time)) {
+        report->repaired_time++;
+        return time;
+    }
+    report->guessed_time += fallback != said;
+    return fallback;
+}
+
+void decode_bad_line(struct decode_report *report, uint64_t line_number, const char *format, ...)
+{
+    char why[ERR_TEXT_MAX];
+    va_list arguments;
+    if (report->bad_lines++ != 0)
+        return;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    err_set(&report->first_bad, ERR_INVALID, "line %" PRIu64 ": %s", line_number, why);
+}
+
+enum err_code decode_inflate(struct bytes data, const struct decode_limits *limits, struct buf *storage,
+                             struct bytes *out, struct decode_report *report, struct err *e)
+{
+    enum compression compression = compression_detect(data);
+    enum err_code code = ERR_OK;
+    report->gzip = compression == COMPRESSION_GZIP;
+    report->zstd = compression == COMPRESSION_ZSTD;
+    *out = data;
+    if (compression != COMPRESSION_NONE) {
+        code = decompress(compression, data, limits->max_inflated_bytes, "max_inflated_size", storage, e);
+        *out = buf_bytes(storage);
+    } else if (limits->max_inflated_bytes != 0 && data.len > limits->max_inflated_bytes) {
+        code = err_set(e, ERR_LIMIT, "max_inflated_size: the profile has %zu bytes, allowed are %zu", data.len,
+                       limits->max_inflated_bytes);
+    }
+    if (code == ERR_OK && out->len == 0)
+        code = err_set(e, ERR_INVALID, "empty input");
+    return code;
+}
