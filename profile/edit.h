@@ -16,4 +16,30 @@ enum err_code batch_set_resource_attributes(struct batch **b, uint32_t index, co
 enum err_code batch_change_profiles(struct batch **b, bool (*change)(void *arg, struct profile *), void *arg,
                                     struct err *e) MUST_USE;
 
+// b with the attributes of one scope replaced (copied); as batch_set_resource_attributes.
+enum err_code batch_set_scope_attributes(struct batch **b, uint32_t resource, uint32_t scope,
+                                         const struct key_value *attributes, uint32_t count, struct err *e) MUST_USE;
+
+// Attributes of profiles and samples lie in the dictionary as sets, with units.
+struct unit_attribute {
+    struct bytes key, unit;
+    struct value value;
+};
+
+enum attribute_level { LEVEL_PROFILE, LEVEL_SAMPLE };
+
+// Changes the attribute sets that the profiles, or the samples, of a batch use. `change` is called once for each pair of
+// resource and set in use (so its cost does not grow with the samples), set 0 included. It returns the new list in *out
+// and *count_out (borrowed until it is called again; unique keys), *out == list for no change.
+struct attribute_sets_change {
+    enum attribute_level level;
+    enum err_code (*change)(void *arg, uint32_t resource, const struct unit_attribute *list, uint32_t count,
+                            const struct unit_attribute **out, uint32_t *count_out, struct err *e);
+    void *arg;
+};
+// The dictionary's tables that grow are copied, the others and all texts are shared with the old one. Takes over the
+// reference in *b and puts the new batch there (the same one if nothing changed); on failure *b is unchanged.
+enum err_code batch_change_attribute_sets(struct batch **b, const struct attribute_sets_change *c,
+                                          struct err *e) MUST_USE;
+
 #endif
