@@ -16,6 +16,10 @@ enum {
     LIMIT_HTTP_RESPONSE_BYTES = 4 << 20, // OTLP 1.11 recommends 4 MiB
     LIMIT_VALUE_DEPTH = 64,              // nesting of AnyValue, measured in arrays and kvlists
     LIMIT_PATH_BYTES = 4096,
+    LIMIT_COMMAND_SAMPLES = 256000000, // of a file that convert, top ... read
 };
+
+#define LIMIT_COMMAND_BYTES ((size_t)4 << 30)       // of such a file, as it lies there and inflated
+#define LIMIT_COMMAND_BATCH_BYTES ((size_t)16 << 30) // of its profiles in memory
 
 #endif

@@ -39,6 +39,7 @@ int report_end(void); // 1 if a limit does not hold
 // --- the groups ---
 void bench_stages(const char *input_name, struct bytes file); // decode, encode, convert against the floor
 void bench_scaling(bool quick);
+void bench_processors(void);
 // With the program at `path`: import end to end against the floor, start time, idle memory.
 void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file);
 void bench_start(const char *path);

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 {
     char program[4096];
     if (has(argc, argv, "--help")) {
-        puts("usage: ./dev bench [--json] [--quick] [--only stages|scaling|start]\n"
+        puts("usage: ./dev bench [--json] [--quick] [--only stages|processors|scaling|start]\n"
              "Exit code 1 if a limit does not hold. --quick: scaling to 100k samples only.");
         return 0;
     }
@@ -95,6 +95,8 @@ int main(int argc, char **argv)
         bench_generated(path);
         bench_corpus(path);
     }
+    if (all || has(argc, argv, "processors"))
+        bench_processors();
     if (all || has(argc, argv, "start"))
         bench_start(path);
     if (all || has(argc, argv, "scaling"))

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/formats.h"
 
+#include "codec/folded.h"
+#include "codec/legacy.h"
 #include "codec/otlp.h"
+#include "codec/otlp_json.h"
+#include "codec/otlp_messages.h"
+#include "codec/perf_script.h"
 #include "codec/pprof.h"
+#include "codec/speedscope.h"
 #include "profile/edit.h"
 
 #include <string.h>
@@ -48,17 +54,7 @@ static enum err_code decode_otlp(struct bytes data, struct bytes original, const
                                  struct batch **out, struct decode_report *report, struct err *e)
 {
     (void)original;
-    const struct decode_limits *l = decode_limits_of(options);
-    struct otlp_limits limits = otlp_default_limits;
-    limits.max_samples = l->max_samples;
-    limits.max_stack_depth = l->max_stack_depth;
-    limits.max_batch_bytes = l->max_batch_bytes;
-    enum err_code rc = otlp_decode(data, &limits, out, e);
-    if (rc == ERR_OK) {
-        report->samples = (*out)->sample_count;
-        report->sample_types = (*out)->profile_count;
-    }
-    return rc;
+    return otlp_file_decode(data, options, out, report, e);
 }
 
 static enum err_code encode_otlp(const struct batch *b, const struct encode_options *options, struct buf *out,
@@ -72,13 +68,91 @@ static enum err_code encode_otlp(const struct batch *b, const struct encode_opti
 const struct format otlp_proto_format = {
     .name = "otlp_proto",
     .extensions = otlp_extensions,
-    .help = "one OTLP export request in protobuf",
-    .recognise = pprof_is_otlp,
+    .help = "OTLP export requests in protobuf: one, or what the file exporter writes",
+    .recognise = otlp_file_recognise,
     .decode = decode_otlp,
     .encode = encode_otlp,
 };
 
-const struct format *const formats[] = {&otlp_proto_format, &pprof_format, NULL};
+static const char *const otlp_json_extensions[] = {".otlp.json", ".json", ".jsonl", NULL};
+
+static enum err_code decode_otlp_json(struct bytes data, struct bytes original, const struct decode_options *options,
+                                      struct batch **out, struct decode_report *report, struct err *e)
+{
+    (void)original;
+    enum err_code rc = otlp_json_decode(data, options, out, report, e);
+    // To OTLP any object is a request without profiles; a file of that kind is somebody else's.
+    if (rc != ERR_OK || (*out)->resource_count != 0 || otlp_json_recognise(data))
+        return rc;
+    batch_unref(out);
+    return err_set(e, ERR_UNSUPPORTED, "it is JSON, but not OTLP's: it has no resourceProfiles");
+}
+
+static enum err_code encode_otlp_json(const struct batch *b, const struct encode_options *options, struct buf *out,
+                                      struct encode_report *report, struct err *e)
+{
+    (void)options;
+    report->profiles = b->profile_count;
+    return otlp_json_encode(b, out, e);
+}
+
+const struct format otlp_json_format = {
+    .name = "otlp_json",
+    .extensions = otlp_json_extensions,
+    .help = "OTLP export requests in JSON, one or more",
+    .recognise = otlp_json_recognise,
+    .decode = decode_otlp_json,
+    .encode = encode_otlp_json,
+};
+
+// --- text ---
+
+static const char *const folded_extensions[] = {".folded", ".collapsed", ".stacks", NULL};
+
+const struct format folded_format = {
+    .name = "folded",
+    .extensions = folded_extensions,
+    .help = "folded stacks: frame;frame count",
+    .recognise = folded_recognise,
+    .decode = folded_decode,
+    .encode = folded_encode,
+};
+
+static const char *const perf_script_extensions[] = {".perf", NULL};
+
+const struct format perf_script_format = {
+    .name = "perf_script",
+    .extensions = perf_script_extensions,
+    .help = "text of perf script",
+    .recognise = perf_script_recognise,
+    .decode = perf_script_decode,
+};
+
+static const char *const speedscope_extensions[] = {".speedscope.json", ".speedscope", NULL};
+
+const struct format speedscope_format = {
+    .name = "speedscope",
+    .extensions = speedscope_extensions,
+    .help = "speedscope's JSON",
+    .recognise = speedscope_recognise,
+    .decode = speedscope_decode,
+};
+
+// --- before profile.proto ---
+
+static const char *const pprof_legacy_extensions[] = {".heap", NULL};
+
+const struct format pprof_legacy_format = {
+    .name = "pprof_legacy",
+    .extensions = pprof_legacy_extensions,
+    .help = "gperftools' CPU, heap, contention and thread profiles, jemalloc's heap, Go's texts (?debug=1)",
+    .recognise = legacy_recognise,
+    .decode = legacy_decode,
+};
+
+const struct format *const formats[] = {
+    &otlp_proto_format, &speedscope_format,  &otlp_json_format, &pprof_legacy_format,
+    &folded_format,     &perf_script_format, &pprof_format,     NULL};
 
 // --- finding ---
 

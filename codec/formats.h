@@ -35,7 +35,8 @@ struct format {
 };
 
 extern const struct format *const formats[]; // in the order they are asked; NULL-terminated
-extern const struct format pprof_format, otlp_proto_format;
+extern const struct format folded_format, perf_script_format;
+extern const struct format pprof_format, pprof_legacy_format, speedscope_format, otlp_proto_format, otlp_json_format;
 
 const struct format *format_find(const char *name);    // NULL if there is none
 const struct format *format_of_path(const char *path); // by its extension, ".gz" and ".zst" aside; NULL = none fits

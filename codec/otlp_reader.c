@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { PLACE_DEPTH = 12, PLACE_TEXT = 320 };
+enum { PLACE_DEPTH = 12 };
 
-static void print_place(char *text, size_t size, const struct otlp_place *at)
+void otlp_print_place(char *text, size_t size, const struct otlp_place *at)
 {
     const struct otlp_place *chain[PLACE_DEPTH];
     size_t n = 0, len = 0;
@@ -30,8 +30,8 @@ void otlp_fail(struct otlp_reader *d, const struct otlp_place *at, enum err_code
 {
     if (d->code != ERR_OK)
         return;
-    char place[PLACE_TEXT], text[512];
-    print_place(place, sizeof place, at);
+    char place[OTLP_PLACE_TEXT], text[512];
+    otlp_print_place(place, sizeof place, at);
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

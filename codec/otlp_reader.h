@@ -40,6 +40,10 @@ struct otlp_place {
     uint64_t index;
 };
 
+// The chain's inner end: "profiles[2].samples[3]".
+enum { OTLP_PLACE_TEXT = 320 };
+void otlp_print_place(char *text, size_t size, const struct otlp_place *at);
+
 struct otlp_ids {
     uint32_t *items;
     size_t count, capacity;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/debug_print.h"
 
-#include "base/clock.h"
+#include "base/clean_text.h"
 #include "base/text.h"
+#include "profile/describe.h"
 #include "profile/stack.h"
 
 #include <inttypes.h>
-#include <time.h>
 
-enum { MAX_NUMBERS = 8, MAX_TIMESTAMPS = 3, MAX_VALUE_BYTES = 1 << 20 };
+enum { MAX_NUMBERS = 8, MAX_TIMESTAMPS = 3, TIME_DIGITS = 3 };
 
 struct printer {
     const struct batch *batch;
@@ -16,86 +16,6 @@ struct printer {
     struct buf *out;
     uint64_t samples_left;
 };
-
-// C0, DEL and C1 (two bytes in UTF-8) steer terminals.
-static size_t control_length(struct bytes text, size_t i)
-{
-    if (text.data[i] < 0x20 || text.data[i] == 0x7F)
-        return 1;
-    return text.data[i] == 0xC2 && i + 1 < text.len && text.data[i + 1] < 0xA0 ? 2 : 0;
-}
-
-static void add_text(struct buf *out, struct bytes text)
-{
-    size_t plain = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        size_t control = control_length(text, i);
-        if (control == 0)
-            continue;
-        buf_add(out, text.data + plain, i - plain);
-        for (size_t c = 0; c < control; c++)
-            buf_add_format(out, "\\x%02x", text.data[i + c]);
-        i += control - 1;
-        plain = i + 1;
-    }
-    if (text.len > plain)
-        buf_add(out, text.data + plain, text.len - plain);
-}
-
-static struct bytes string_of(const struct printer *p, uint32_t id)
-{
-    return p->dictionary->strings[id];
-}
-
-static void add_string(const struct printer *p, uint32_t id)
-{
-    add_text(p->out, string_of(p, id));
-}
-
-static void add_value(struct buf *out, const struct value *v)
-{
-    struct buf text;
-    buf_init(&text, MAX_VALUE_BYTES);
-    value_print(&text, v);
-    add_text(out, buf_bytes(&text));
-    if (!buf_ok(&text))
-        buf_add_text(out, "...");
-    buf_fini(&text);
-}
-
-static void add_hex(struct buf *out, const uint8_t *id, size_t len)
-{
-    char text[64];
-    hex_encode((struct bytes){id, len}, text);
-    buf_add(out, text, 2 * len);
-}
-
-static void add_time(struct buf *out, uint64_t nanos)
-{
-    time_t seconds = (time_t)(nanos / NANOS_PER_SECOND);
-    struct tm t;
-    char text[32] = "";
-    if (nanos == 0) {
-        buf_add_text(out, "unknown");
-        return;
-    }
-    gmtime_r(&seconds, &t);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &t);
-    buf_add_format(out, "%s.%03uZ", text, (unsigned)(nanos % NANOS_PER_SECOND / NANOS_PER_MS));
-}
-
-static void add_duration(struct buf *out, uint64_t nanos)
-{
-    buf_add_format(out, "%" PRIu64 ".%03us", nanos / (uint64_t)NANOS_PER_SECOND,
-                   (unsigned)(nanos % NANOS_PER_SECOND / NANOS_PER_MS));
-}
-
-static void add_type(const struct printer *p, struct value_type type)
-{
-    add_string(p, type.type);
-    buf_add_byte(p->out, '/');
-    add_string(p, type.unit);
-}
 
 __extension__ typedef __int128 wide;
 
@@ -143,17 +63,17 @@ static void print_line(const struct printer *p, const struct resource *r, const 
     const struct key_value *service = key_values_find(r->attributes, r->attribute_count, BYTES_LITERAL("service.name"));
     buf_add_text(p->out, "profile: service.name ");
     if (service != NULL)
-        add_value(p->out, &service->value);
+        describe_value(p->out, &service->value);
     else
         buf_add_text(p->out, "unknown");
     buf_add_text(p->out, ", ");
-    add_type(p, profile->sample_type);
+    describe_type(p->out, p->dictionary, profile->sample_type);
     buf_add_format(p->out, ", samples %" PRIu32 ", total ", profile->columns->sample_count);
     add_total(p->out, profile->observations);
     buf_add_text(p->out, ", time ");
-    add_time(p->out, profile->time_nanos);
+    describe_time(p->out, profile->time_nanos, TIME_DIGITS);
     buf_add_text(p->out, ", duration ");
-    add_duration(p->out, profile->duration_nanos);
+    describe_duration(p->out, profile->duration_nanos, TIME_DIGITS);
     buf_add_byte(p->out, '\n');
 }
 
@@ -173,9 +93,7 @@ static void print_key_values(const struct printer *p, const char *indent, const 
 {
     for (uint32_t i = 0; i < count; i++) {
         buf_add_format(p->out, "%sattribute ", indent);
-        add_text(p->out, list[i].key);
-        buf_add_text(p->out, ": ");
-        add_value(p->out, &list[i].value);
+        describe_key_value(p->out, &list[i]);
         buf_add_byte(p->out, '\n');
     }
 }
@@ -184,34 +102,16 @@ static void print_attribute_set(const struct printer *p, const char *head, uint3
 {
     struct batch_range range = p->dictionary->attribute_sets[set];
     for (uint32_t i = 0; i < range.count; i++) {
-        const struct batch_attribute *a = &p->dictionary->attributes[p->dictionary->set_attributes[range.start + i]];
         buf_add_text(p->out, head);
-        add_string(p, a->key);
-        buf_add_text(p->out, ": ");
-        add_value(p->out, &a->value);
-        if (a->unit != 0) {
-            buf_add_byte(p->out, ' ');
-            add_string(p, a->unit);
-        }
+        describe_attribute(p->out, p->dictionary, p->dictionary->set_attributes[range.start + i]);
         buf_add_byte(p->out, '\n');
     }
 }
 
 static void print_frame(const struct printer *p, const struct batch_line *line, bool inlined)
 {
-    const struct batch_function *f = &p->dictionary->functions[line->function];
-    uint32_t name = f->name != 0 ? f->name : f->system_name;
     buf_add_text(p->out, "        ");
-    if (name != 0)
-        add_string(p, name);
-    else
-        buf_add_text(p->out, "(no name)");
-    if (f->filename != 0) {
-        buf_add_byte(p->out, ' ');
-        add_string(p, f->filename);
-        if (line->line != 0)
-            buf_add_format(p->out, ":%" PRId64, line->line);
-    }
+    describe_line(p->out, p->dictionary, line);
     buf_add_text(p->out, inlined ? " (inlined)\n" : "\n");
 }
 
@@ -224,7 +124,7 @@ static void print_location(const struct printer *p, const struct batch_location 
     buf_add_format(p->out, "        0x%" PRIx64, l->address);
     if (l->mapping != 0) {
         buf_add_byte(p->out, ' ');
-        add_string(p, p->dictionary->mappings[l->mapping].filename);
+        clean_text_add(p->out, p->dictionary->strings[p->dictionary->mappings[l->mapping].filename]);
     }
     buf_add_byte(p->out, '\n');
 }
@@ -246,22 +146,12 @@ static void print_timestamps(const struct printer *p, const struct observations 
     observations_timestamps(o, sample, &start, &count);
     for (uint32_t i = 0; i < count && i < MAX_TIMESTAMPS; i++) {
         buf_add_text(p->out, i == 0 ? "        at " : ", ");
-        add_time(p->out, o->timestamps[start + i]);
+        describe_time(p->out, o->timestamps[start + i], TIME_DIGITS);
     }
     if (count > MAX_TIMESTAMPS)
         buf_add_format(p->out, ", ... and %" PRIu32 " more", count - MAX_TIMESTAMPS);
     if (count != 0)
         buf_add_byte(p->out, '\n');
-}
-
-static void print_link(const struct printer *p, uint32_t id)
-{
-    const struct batch_link *link = &p->dictionary->links[id];
-    buf_add_text(p->out, "        link: trace ");
-    add_hex(p->out, link->trace_id, sizeof link->trace_id);
-    buf_add_text(p->out, ", span ");
-    add_hex(p->out, link->span_id, sizeof link->span_id);
-    buf_add_byte(p->out, '\n');
 }
 
 static void print_sample(const struct printer *p, const struct profile *profile, uint32_t i)
@@ -272,8 +162,11 @@ static void print_sample(const struct printer *p, const struct profile *profile,
     print_timestamps(p, profile->observations, i);
     if (c->attribute_sets != NULL)
         print_attribute_set(p, "        label ", c->attribute_sets[i]);
-    if (c->links != NULL && c->links[i] != 0)
-        print_link(p, c->links[i]);
+    if (c->links != NULL && c->links[i] != 0) {
+        buf_add_text(p->out, "        link: ");
+        describe_link(p->out, &p->dictionary->links[c->links[i]]);
+        buf_add_byte(p->out, '\n');
+    }
     struct stack_reader r;
     uint32_t location;
     stack_reader_init(&r, p->dictionary, c->stacks == NULL ? 0 : c->stacks[i]);
@@ -295,18 +188,18 @@ static void print_samples(struct printer *p, const struct profile *profile)
 static void print_profile(struct printer *p, const struct profile *profile)
 {
     buf_add_text(p->out, "    profile ");
-    add_type(p, profile->sample_type);
+    describe_type(p->out, p->dictionary, profile->sample_type);
     buf_add_text(p->out, "\n      time ");
-    add_time(p->out, profile->time_nanos);
+    describe_time(p->out, profile->time_nanos, TIME_DIGITS);
     buf_add_text(p->out, ", duration ");
-    add_duration(p->out, profile->duration_nanos);
+    describe_duration(p->out, profile->duration_nanos, TIME_DIGITS);
     if (profile->period_type.type != 0 || profile->period != 0) {
         buf_add_format(p->out, ", period %" PRId64 " ", profile->period);
-        add_type(p, profile->period_type);
+        describe_type(p->out, p->dictionary, profile->period_type);
     }
     if (profile->has_profile_id) {
         buf_add_text(p->out, ", id ");
-        add_hex(p->out, profile->profile_id, sizeof profile->profile_id);
+        describe_hex(p->out, profile->profile_id, sizeof profile->profile_id);
     }
     buf_add_format(p->out, "\n      samples %" PRIu32 ", total ", profile->columns->sample_count);
     add_total(p->out, profile->observations);
@@ -318,9 +211,9 @@ static void print_profile(struct printer *p, const struct profile *profile)
 static void print_scope(struct printer *p, const struct scope *s)
 {
     buf_add_text(p->out, "  scope ");
-    add_text(p->out, s->name);
+    clean_text_add(p->out, s->name);
     buf_add_byte(p->out, ' ');
-    add_text(p->out, s->version);
+    clean_text_add(p->out, s->version);
     buf_add_byte(p->out, '\n');
     print_key_values(p, "    ", s->attributes, s->attribute_count);
     for (uint32_t i = 0; i < s->profile_count && buf_ok(p->out); i++)

@@ -81,7 +81,24 @@ static uint64_t whole_messages(int fd, uint64_t size, bool *foreign_out)
     return at;
 }
 
-static enum err_code cut_half_message(int fd, const char *path, uint64_t *cut_bytes_out, struct err *e)
+// The same for lines of JSON: where the last one ends that has its line end.
+static uint64_t whole_lines(int fd, uint64_t size, bool *foreign_out)
+{
+    uint8_t block[4096];
+    *foreign_out = size != 0 && (pread(fd, block, 1, 0) != 1 || block[0] != '{');
+    while (size > 0) {
+        size_t len = size % sizeof block != 0 ? size % sizeof block : sizeof block;
+        uint64_t start = size - len;
+        ssize_t n = pread(fd, block, len, (off_t)start);
+        const uint8_t *line_end = n == (ssize_t)len ? memrchr(block, '\n', len) : NULL;
+        if (line_end != NULL)
+            return start + (uint64_t)(line_end - block) + 1;
+        size = start;
+    }
+    return 0;
+}
+
+static enum err_code cut_half_message(int fd, const char *path, bool lines, uint64_t *cut_bytes_out, struct err *e)
 {
     struct stat st;
     bool foreign;
@@ -89,8 +106,9 @@ static enum err_code cut_half_message(int fd, const char *path, uint64_t *cut_by
         return fail(e, "look at", path);
     if (!S_ISREG(st.st_mode))
         return ERR_OK;
-    uint64_t size = (uint64_t)st.st_size, end = whole_messages(fd, size, &foreign);
-    if (foreign || (end == 0 && size != 0 && size <= FILE_PREFIX_BYTES))
+    uint64_t size = (uint64_t)st.st_size;
+    uint64_t end = lines ? whole_lines(fd, size, &foreign) : whole_messages(fd, size, &foreign);
+    if (foreign || (!lines && end == 0 && size != 0 && size <= FILE_PREFIX_BYTES))
         return err_set(e, ERR_INVALID,
                        "%s holds something else than this exporter's messages at byte %" PRIu64
                        "; move it away, or set append: false to overwrite it",
@@ -101,13 +119,13 @@ static enum err_code cut_half_message(int fd, const char *path, uint64_t *cut_by
     return ERR_OK;
 }
 
-enum err_code file_open_messages(const char *path, bool append, uint64_t *cut_bytes_out, struct err *e)
+enum err_code file_open_messages(const char *path, bool lines, bool append, uint64_t *cut_bytes_out, struct err *e)
 {
     *cut_bytes_out = 0;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (append ? 0 : O_TRUNC), 0644);
     if (fd < 0)
         return fail(e, "open", path);
-    enum err_code rc = append ? cut_half_message(fd, path, cut_bytes_out, e) : ERR_OK;
+    enum err_code rc = append ? cut_half_message(fd, path, lines, cut_bytes_out, e) : ERR_OK;
     close(fd);
     if (rc != ERR_OK)
         return rc;

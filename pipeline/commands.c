@@ -2,14 +2,13 @@
 // The commands around a configuration: run, validate, print-config, components.
 #include "config/load.h"
 #include "pipeline/main.h"
-#include "pipeline/options.h"
 #include "pipeline/service.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct config_options {
-    struct option_values configs, sets, feature_gates, help, mode;
+    struct option_values configs, sets, feature_gates, mode;
 };
 
 // Everything a configuration command works on.
@@ -19,35 +18,6 @@ struct loaded {
     struct plan plan;
     bool planned;
 };
-
-enum { CONFIG_OPTION_COUNT = 5 };
-
-// --help was asked for, or the usage was wrong: *exit_code_out says which.
-static bool parse(const char *command, struct config_options *o, int argc, char **argv, int *exit_code_out)
-{
-    const struct option options[CONFIG_OPTION_COUNT] = {
-        {"config", "FILE", "a path, file:PATH, env:NAME or yaml:a::b: VALUE; may be repeated, later ones win",
-         &o->configs},
-        {"set", "A.B.C=VALUE", "one value on top of every --config; may be repeated", &o->sets},
-        {"feature-gates", "LIST", "accepted, so that start commands of the Collector work", &o->feature_gates},
-        {"mode", "redacted|unredacted", "print-config: whether secrets are shown", &o->mode},
-        {"help", NULL, "this text", &o->help},
-    };
-    struct err e = {0};
-    int rest;
-    if (options_parse(options, CONFIG_OPTION_COUNT, argc, argv, &rest, &e) != ERR_OK || rest != 0) {
-        fprintf(stderr, "profrelay %s: %s\n", command, e.code != ERR_OK ? e.text : "takes options only; see --help");
-        *exit_code_out = EXIT_USAGE;
-        return false;
-    }
-    if (o->help.count != 0) {
-        printf("usage: profrelay %s --config FILE [OPTIONS]\n\n", command);
-        options_print(options, CONFIG_OPTION_COUNT);
-        *exit_code_out = EXIT_OK;
-        return false;
-    }
-    return true;
-}
 
 static bool load(const struct config_options *o, struct loaded *l)
 {
@@ -77,59 +47,55 @@ static void unload(const struct config_options *o, struct loaded *l)
     config_errors_fini(&l->errors);
 }
 
-int command_run(const struct program *p, int argc, char **argv)
+static int run(const struct command_line *line)
 {
-    struct config_options o = {0};
+    const struct config_options *o = line->options;
     struct loaded l;
     int code = EXIT_FAILED;
-    if (!parse("run", &o, argc, argv, &code))
-        return code;
-    bool good = load_and_plan(p, &o, &l);
+    bool good = load_and_plan(line->program, o, &l);
     config_errors_print(&l.errors, stderr);
     if (good) {
         const struct service_options options = {
             .plan = &l.plan,
-            .metrics_page = p->metrics_page,
-            .feature_gates = option_last(&o.feature_gates),
+            .metrics_page = line->program->metrics_page,
+            .feature_gates = option_last(&o->feature_gates),
             .handle_signals = true,
         };
         code = service_run(&options);
     }
-    unload(&o, &l);
+    unload(o, &l);
     return code;
 }
 
-int command_validate(const struct program *p, int argc, char **argv)
+static int run_validate(const struct command_line *line)
 {
-    struct config_options o = {0};
     struct loaded l;
-    int code = EXIT_FAILED;
-    if (!parse("validate", &o, argc, argv, &code))
-        return code;
-    bool good = load_and_plan(p, &o, &l);
+    bool good = load_and_plan(line->program, line->options, &l);
     config_errors_print(&l.errors, stderr);
     if (good)
         printf("the configuration is good: %zu pipelines\n", l.plan.pipeline_count);
-    unload(&o, &l);
+    unload(line->options, &l);
     return good ? EXIT_OK : EXIT_FAILED;
 }
 
-int command_print_config(const struct program *p, int argc, char **argv)
+static int run_print_config(const struct command_line *line)
 {
-    (void)p;
-    struct config_options o = {0};
+    const struct config_options *o = line->options;
     struct loaded l;
-    int code = EXIT_FAILED;
-    if (!parse("print-config", &o, argc, argv, &code))
-        return code;
-    const char *mode = option_last(&o.mode);
-    bool good = load(&o, &l);
+    const char *mode = option_last(&o->mode);
+    bool good = load(o, &l);
     config_errors_print(&l.errors, stderr);
     if (good)
         config_print(l.config.root, mode == NULL || strcmp(mode, "unredacted") != 0, stdout);
-    unload(&o, &l);
+    unload(o, &l);
     return good ? EXIT_OK : EXIT_FAILED;
 }
+
+// --- components ---
+
+struct components_options {
+    struct option_values markdown;
+};
 
 // The same text that config.example.yaml and the reference pages are held against.
 static void print_module(enum component_kind kind, const struct module *m, bool markdown)
@@ -144,41 +110,126 @@ static void print_module(enum component_kind kind, const struct module *m, bool 
     printf("\n");
 }
 
-int command_components(const struct program *p, int argc, char **argv)
+static void print_service(bool markdown)
 {
-    struct option_values markdown = {0}, help = {0};
-    const struct option options[] = {
-        {"markdown", NULL, "as tables for the documentation", &markdown},
-        {"help", NULL, "this text", &help},
-    };
-    struct err e = {0};
-    int rest;
-    if (options_parse(options, COUNT_OF(options), argc, argv, &rest, &e) != ERR_OK || rest > 1) {
-        fprintf(stderr, "profrelay components: %s\n", e.code != ERR_OK ? e.text : "takes one type at most");
-        return EXIT_USAGE;
-    }
-    if (help.count != 0) {
-        printf("usage: profrelay components [TYPE] [--markdown]\n\n");
-        options_print(options, COUNT_OF(options));
-        return EXIT_OK;
-    }
-    bool found = rest == 0;
-    if (rest == 0) {
-        printf(markdown.count != 0 ? "### `service`\n\n" : "service: Pipelines, and the program itself.\n");
-        (markdown.count != 0 ? fields_print_markdown(service_fields, stdout)
-                             : fields_print_yaml(service_fields, 2, stdout));
-        printf("\n");
-    }
+    printf(markdown ? "### `service`\n\n" : "service: Pipelines, and the program itself.\n");
+    (markdown ? fields_print_markdown(service_fields, stdout) : fields_print_yaml(service_fields, 2, stdout));
+    printf("\n");
+}
+
+// Those of that type, or all; false if there is none.
+static bool print_modules(const struct module_tables *modules, const char *type, bool markdown)
+{
+    bool found = type == NULL;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
-        for (size_t i = 0; i < p->modules->kinds[kind].count; i++) {
-            const struct module *m = p->modules->kinds[kind].items[i];
-            if (rest == 1 && module_find(&p->modules->kinds[kind], argv[0]) != m)
+        for (size_t i = 0; i < modules->kinds[kind].count; i++) {
+            const struct module *m = modules->kinds[kind].items[i];
+            if (type != NULL && module_find(&modules->kinds[kind], type) != m)
                 continue;
             found = true;
-            print_module((enum component_kind)kind, m, markdown.count != 0);
+            print_module((enum component_kind)kind, m, markdown);
         }
     }
-    if (!found)
-        fprintf(stderr, "profrelay components: there is no \"%s\"; without a type all are listed\n", argv[0]);
-    return found ? EXIT_OK : EXIT_USAGE;
+    return found;
 }
+
+static int run_components(const struct command_line *line)
+{
+    const struct components_options *o = line->options;
+    const char *type = line->argument_count != 0 ? line->arguments[0] : NULL;
+    bool markdown = o->markdown.count != 0;
+    if (type == NULL)
+        print_service(markdown);
+    if (print_modules(line->program->modules, type, markdown))
+        return EXIT_OK;
+    struct err e;
+    err_set(&e, ERR_INVALID, "there is no \"%s\"; without a type all are listed", type);
+    return command_fail(line, EXIT_USAGE, &e);
+}
+
+static const char *module_name(const struct program *p, size_t i)
+{
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        if (i < p->modules->kinds[kind].count)
+            return p->modules->kinds[kind].items[i]->type;
+        i -= p->modules->kinds[kind].count;
+    }
+    return NULL;
+}
+
+// --- what they are called ---
+
+#define CONFIG_OPTIONS                                                                                                 \
+    {.name = "config",                                                                                                 \
+     .letter = 'c',                                                                                                    \
+     .files = true,                                                                                                    \
+     .value = "FILE",                                                                                                  \
+     .help = "a path, file:PATH, env:NAME or yaml:a::b: VALUE; may be repeated, later ones win",                       \
+     .offset = offsetof(struct config_options, configs)},                                                              \
+        {.name = "set",                                                                                                \
+         .value = "A.B.C=VALUE",                                                                                       \
+         .help = "one value on top of every --config; may be repeated",                                                \
+         .offset = offsetof(struct config_options, sets)},                                                             \
+    {                                                                                                                  \
+        .name = "feature-gates", .value = "LIST", .help = "accepted, so that start commands of the Collector work",    \
+        .offset = offsetof(struct config_options, feature_gates)                                                       \
+    }
+
+static const struct option config_rows[] = {CONFIG_OPTIONS};
+static const struct option print_config_rows[] = {
+    CONFIG_OPTIONS,
+    {.name = "mode",
+     .value = "redacted|unredacted",
+     .help = "whether secrets are shown; default redacted",
+     .offset = offsetof(struct config_options, mode)},
+};
+static const struct option components_rows[] = {
+    {.name = "markdown",
+     .help = "as tables for the documentation",
+     .offset = offsetof(struct components_options, markdown)},
+};
+
+static const struct command_example run_examples[] = {
+    {"profrelay --config profrelay.yaml", "the word run may be left out"},
+    {"profrelay run -c base.yaml -c site.yaml --set service.telemetry.logs.level=debug", "several, merged"},
+    {NULL, NULL},
+};
+
+const struct command run_command = {
+    .name = "run",
+    .arguments = "--config FILE",
+    .help = "collect profiles until a signal comes (also without the word run)",
+    .options = OPTION_TABLE(config_rows),
+    .options_size = sizeof(struct config_options),
+    .examples = run_examples,
+    .run = run,
+};
+
+const struct command validate_command = {
+    .name = "validate",
+    .arguments = "--config FILE",
+    .help = "say everything that is wrong with a configuration",
+    .options = OPTION_TABLE(config_rows),
+    .options_size = sizeof(struct config_options),
+    .run = run_validate,
+};
+
+const struct command print_config_command = {
+    .name = "print-config",
+    .arguments = "--config FILE",
+    .help = "the configuration after merging and ${...}, secrets hidden",
+    .options = OPTION_TABLE(print_config_rows),
+    .options_size = sizeof(struct config_options),
+    .run = run_print_config,
+};
+
+const struct command components_command = {
+    .name = "components",
+    .arguments = "[TYPE]",
+    .help = "what there is to configure, with every key",
+    .options = OPTION_TABLE(components_rows),
+    .options_size = sizeof(struct components_options),
+    .max_arguments = 1,
+    .word = module_name,
+    .run = run_components,
+};

@@ -261,6 +261,33 @@ static enum err_code add_attributes(struct writer *w)
     return rc == ERR_OK ? add_pairs(w, "resource_attributes", "an attribute", pairs) : rc;
 }
 
+// How files are read: only what was said.
+static enum err_code add_reading(struct writer *w)
+{
+    const struct input_options *o = &w->o->input;
+    const struct {
+        const struct option_values *values;
+        const char *key, *option;
+    } lines[] = {
+        {&w->o->match, "    match: ", "--match"},
+        {&o->from, "    format: ", "--from"},
+        {&o->sample_type, "    sample_type: ", "--sample-type"},
+        {&o->sample_unit, "    sample_unit: ", "--sample-unit"},
+    };
+    struct folded_options folded;
+    enum err_code rc = input_folded_options(o, &folded, w->e);
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        if (rc == ERR_OK && lines[i].values->count != 0)
+            rc = add_line(w, lines[i].key, lines[i].option, option_last(lines[i].values));
+    if (folded.sample_rate != 0)
+        buf_add_format(w->yaml, "    sample_rate: %.17g\n", folded.sample_rate);
+    if (folded.leaf_first)
+        buf_add_text(w->yaml, "    leaf_first: true\n");
+    if (folded.missing_count_is_one)
+        buf_add_text(w->yaml, "    missing_count_is_one: true\n");
+    return rc;
+}
+
 static enum err_code add_receiver(struct writer *w, char *const *paths, int path_count)
 {
     enum err_code rc = ERR_OK;
@@ -270,6 +297,8 @@ static enum err_code add_receiver(struct writer *w, char *const *paths, int path
     buf_add_format(w->yaml, "    dry_run: %s\n", w->o->dry_run.count != 0 ? "true" : "false");
     if (rc == ERR_OK)
         rc = add_line(w, "    timestamp: ", "--timestamp", or_default(&w->o->timestamp, "profile"));
+    if (rc == ERR_OK)
+        rc = add_reading(w);
     return rc == ERR_OK ? add_attributes(w) : rc;
 }
 
@@ -305,19 +334,40 @@ static bool is_like_url(const char *to)
            (colon != NULL && colon != to && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0');
 }
 
+// What --format means to the file exporter: messages in one file, or a file for each profile.
+static const struct file_format {
+    const char *name, *exporter, *name_in_folder;
+} file_formats[] = {
+    {"otlp", "otlp_proto", "/profiles.otlp"},
+    {"otlp_json", "otlp_json", "/profiles.jsonl"},
+    {"pprof", "pprof", ""},
+    {"folded", "folded", ""},
+};
+
+const char *import_file_format(size_t i)
+{
+    return i < COUNT_OF(file_formats) ? file_formats[i].name : NULL;
+}
+
+static const struct file_format *find_file_format(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(file_formats); i++)
+        if (strcmp(file_formats[i].name, name) == 0)
+            return &file_formats[i];
+    return NULL;
+}
+
 static enum err_code add_folder(struct writer *w, const char *to)
 {
     if (is_like_url(to) && to[0] != '/' && to[0] != '.')
         return err_set(w->e, ERR_INVALID,
                        "--to: a URL begins with http:// or https://; a folder of that name is written ./NAME");
-    const char *format = or_default(&w->o->format, "otlp");
-    bool pprof = strcmp(format, "pprof") == 0;
-    if (!pprof && strcmp(format, "otlp") != 0)
-        return err_set(w->e, ERR_INVALID, "--format is otlp or pprof, found \"%s\"", format);
+    const struct file_format *format = find_file_format(or_default(&w->o->format, "otlp"));
+    if (format == NULL)
+        return err_set(w->e, ERR_INVALID, "--format names no format of files in a folder");
     w->exporter = "file";
-    buf_add_format(w->yaml, "exporters:\n  file:\n    create_directory: true\n    format: %s\n",
-                   pprof ? "pprof" : "otlp_proto");
-    return add_line(w, "    path: ", "--to", arena_format(&w->arena, "%s%s", to, pprof ? "" : "/profiles.otlp"));
+    buf_add_format(w->yaml, "exporters:\n  file:\n    create_directory: true\n    format: %s\n", format->exporter);
+    return add_line(w, "    path: ", "--to", arena_format(&w->arena, "%s%s", to, format->name_in_folder));
 }
 
 // Where to: the option, else what OpenTelemetry's variables say.

@@ -5,12 +5,15 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "pipeline/options.h"
+#include "pipeline/profile_input.h"
 
 struct import_options {
-    struct option_values to, service, attributes, headers, header_files, timestamp, retry_for, compression, format,
-        dry_run, quiet, help;
+    struct option_values to, service, attributes, match, headers, header_files, timestamp, retry_for, compression,
+        format, dry_run, quiet;
+    struct input_options input;
 };
+
+const char *import_file_format(size_t i); // the i-th format of the files in a folder, NULL behind the last
 
 // Writes to yaml. Values are taken as they are: no ${...}. Of names given twice the last value counts; the
 // environment counts least. Reads the header files. ERR_INVALID says what the user must mend, without values.

@@ -6,6 +6,7 @@
 #include "pipeline/main.h"
 #include "pipeline/service.h"
 #include "receivers/import_summary.h"
+#include "receivers/path_attributes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 enum { MAX_CONFIG = 4 << 20 };
 
 struct import_run {
-    struct import_options o;
+    const struct import_options *o;
     char **paths;
     int path_count;
     struct buf yaml;
@@ -40,9 +41,9 @@ static int run_plan(struct import_run *r, const struct plan *plan)
 {
     const struct service_options options = {
         .plan = plan, .quiet = true, .handle_signals = true, .on_ready = on_ready, .arg = r};
-    bool quiet = r->o.quiet.count != 0;
-    import_summary_init(&r->summary, r->o.dry_run.count != 0, !quiet && isatty(STDERR_FILENO) != 0,
-                        !quiet && goes_to_server_with_own_time(&r->o));
+    bool quiet = r->o->quiet.count != 0;
+    import_summary_init(&r->summary, r->o->dry_run.count != 0, !quiet && isatty(STDERR_FILENO) != 0,
+                        !quiet && goes_to_server_with_own_time(r->o));
     int code = service_run(&options);
     import_summary_print(&r->summary);
     return code != EXIT_OK ? code : import_summary_exit_code(&r->summary);
@@ -73,39 +74,97 @@ static int run_import(struct import_run *r)
     return code;
 }
 
-int command_import(const struct program *p, int argc, char **argv)
+// Wrong usage is said before anything starts.
+static enum err_code check_match(const struct import_options *o, struct err *e)
 {
-    (void)p;
-    struct import_run r = {0};
-    const struct option options[] = {
-        {"to", "URL|DIR", "base URL of an OTLP/HTTP server, or a folder", &r.o.to},
-        {"service", "NAME", "service.name of the profiles (OTEL_SERVICE_NAME)", &r.o.service},
-        {"attribute", "K=V", "resource attribute; may be repeated", &r.o.attributes},
-        {"header", "K=V", "HTTP header; may be repeated (OTEL_EXPORTER_OTLP_HEADERS)", &r.o.headers},
-        {"header-file", "FILE", "HTTP headers, one a line: keeps secrets off the command line", &r.o.header_files},
-        {"timestamp", "profile|file|now", "whose time the profiles get; default profile", &r.o.timestamp},
-        {"retry-for", "1m", "how long an unreachable server is tried", &r.o.retry_for},
-        {"compression", "gzip|zstd|none", "of the requests; default gzip", &r.o.compression},
-        {"format", "otlp|pprof", "of the files in --to DIR; default otlp", &r.o.format},
-        {"dry-run", NULL, "read everything, send nothing", &r.o.dry_run},
-        {"quiet", NULL, "no progress, no warnings", &r.o.quiet},
-        {"help", NULL, "this text", &r.o.help},
-    };
-    enum err_code rc = options_parse(options, COUNT_OF(options), argc, argv, &r.path_count, &r.e);
-    r.paths = argv;
-    if (rc == ERR_OK && r.o.help.count != 0) {
-        printf("usage: profrelay import FILE|DIR... --to URL|DIR [OPTIONS]\n\n");
-        options_print(options, COUNT_OF(options));
-        return EXIT_OK;
-    }
-    if (rc == ERR_OK && r.path_count == 0)
-        err_set(&r.e, ERR_INVALID, "name the files or folders to import");
+    struct path_attributes *match = NULL;
+    const char *pattern = option_last(&o->match);
+    if (pattern != NULL && path_attributes_create(pattern, &match, e) != ERR_OK)
+        err_prefix(e, "--match");
+    path_attributes_destroy(&match);
+    return e->code;
+}
+
+static int run(const struct command_line *line)
+{
+    struct import_run r = {.o = line->options, .paths = line->arguments, .path_count = line->argument_count};
     buf_init(&r.yaml, MAX_CONFIG);
-    int code = EXIT_USAGE;
-    if (r.e.code == ERR_OK && import_config_write(&r.o, r.paths, r.path_count, &r.yaml, &r.e) == ERR_OK)
-        code = run_import(&r);
-    else
-        fprintf(stderr, "profrelay import: %s\n", r.e.text);
+    int code =
+        check_match(r.o, &r.e) == ERR_OK && import_config_write(r.o, r.paths, r.path_count, &r.yaml, &r.e) == ERR_OK
+            ? run_import(&r)
+            : command_fail(line, EXIT_USAGE, &r.e);
     buf_fini(&r.yaml);
     return code;
 }
+
+#define AT(member) offsetof(struct import_options, member)
+
+static const struct option rows[] = {
+    {.name = "to",
+     .letter = 't',
+     .files = true,
+     .value = "URL|DIR",
+     .help = "base URL of an OTLP/HTTP server, or a folder",
+     .offset = AT(to)},
+    {.name = "service",
+     .value = "NAME",
+     .help = "service.name of the profiles (OTEL_SERVICE_NAME)",
+     .offset = AT(service)},
+    {.name = "attribute", .value = "K=V", .help = "resource attribute; may be repeated", .offset = AT(attributes)},
+    {.name = "match",
+     .value = "RE",
+     .help = "named groups found in a file's path become resource attributes: '(?P<service>[^/]+)/'",
+     .offset = AT(match)},
+    {.name = "header",
+     .value = "K=V",
+     .help = "HTTP header; may be repeated (OTEL_EXPORTER_OTLP_HEADERS)",
+     .offset = AT(headers)},
+    {.name = "header-file",
+     .files = true,
+     .value = "FILE",
+     .help = "HTTP headers, one a line: keeps secrets off the command line",
+     .offset = AT(header_files)},
+    {.name = "timestamp",
+     .value = "profile|file|now",
+     .help = "whose time the profiles get; default profile",
+     .offset = AT(timestamp)},
+    {.name = "retry-for",
+     .value = "DURATION",
+     .help = "how long an unreachable server is tried; default 1m",
+     .offset = AT(retry_for)},
+    {.name = "compression",
+     .value = "gzip|zstd|none",
+     .help = "of the requests; default gzip",
+     .offset = AT(compression)},
+    {.name = "format",
+     .value = "FORMAT",
+     .choice = import_file_format,
+     .help = "of the files in --to DIR; default otlp",
+     .offset = AT(format)},
+    INPUT_OPTIONS(struct import_options, input),
+    {.name = "dry-run", .help = "read everything, send nothing", .offset = AT(dry_run)},
+    {.name = "quiet", .letter = 'q', .help = "no progress, no warnings", .offset = AT(quiet)},
+};
+
+static const struct command_example examples[] = {
+    {"profrelay import profiles/ --to http://localhost:4040 --service checkout --timestamp now",
+     "a folder to Pyroscope"},
+    {"profrelay import cpu.pb.gz --to https://otlp.example.com --header-file token.headers", "a file, with a secret"},
+    {"profrelay import dump/ --to http://localhost:4318 --match 'dump/(?P<service>[^/]+)/'",
+     "a folder for each service"},
+    {NULL, NULL},
+};
+
+const struct command import_command = {
+    .name = "import",
+    .arguments = "FILE|DIR... --to URL|DIR",
+    .help = "send profiles that lie on disk, once",
+    .text = "Every format that is read can be sent. A folder stands for every file below it.",
+    .options = OPTION_TABLE(rows),
+    .options_size = sizeof(struct import_options),
+    .examples = examples,
+    .min_arguments = 1,
+    .max_arguments = -1,
+    .files = true,
+    .run = run,
+};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines: long options with "=VALUE" or a following VALUE, from a table.
+// Command lines from tables: "--name VALUE", "--name=VALUE", "-n VALUE", "-nVALUE". The rows are constant; the values
+// lie in a struct of the command's own, at the offset the row says.
 #ifndef PIPELINE_OPTIONS_H
 #define PIPELINE_OPTIONS_H
 
@@ -14,18 +15,31 @@ struct option_values { // of one option, in order
 
 struct option {
     const char *name;  // "config": given as --config
-    const char *value; // "FILE" in help; NULL = a switch
+    char letter;       // 'o': also given as -o; 0 = none
+    bool files;        // a value is the name of a file
+    const char *value; // in help: "FILE"; "a|b|c" in lower case = one of these; NULL = a switch
     const char *help;
-    struct option_values *values; // a switch adds "true"; --NAME=false empties it
+    // The i-th of the values that are allowed, NULL behind the last; NULL = as `value` says.
+    const char *(*choice)(size_t i);
+    size_t offset; // of its struct option_values; a switch adds "true", --NAME=false empties it
 };
 
-// Options go to their tables, everything else is moved to the front of argv and counted in rest_out; "--" ends
-// the options. ERR_INVALID for unknown options (with a suggestion), a missing value, or too many of something.
-enum err_code options_parse(const struct option *options, size_t count, int argc, char **argv, int *rest_out,
-                            struct err *e) MUST_USE;
+struct option_table {
+    const struct option *rows;
+    size_t count;
+};
 
-// One line per option, for --help.
-void options_print(const struct option *options, size_t count);
+// Options go to their values, everything else is moved to the front of argv and counted in rest_out; "--" ends the
+// options, and so does --help or -h, which every table has without a row. ERR_INVALID for unknown options (with a
+// suggestion), a value that is missing or not one of the choices, or too many of something; never with the value
+// itself, which may be a secret.
+enum err_code options_parse(const struct option_table *table, void *values, int argc, char **argv, int *rest_out,
+                            bool *help_out, struct err *e) MUST_USE;
+
+// The i-th value that an option allows, to out; false = there is no such, or it takes any.
+bool option_choice(const struct option *o, size_t i, char *out, size_t out_size);
+// "-o, --output OUT". Returns out.
+char *option_usage(const struct option *o, char *out, size_t out_size);
 
 static inline const char *option_last(const struct option_values *v)
 {

@@ -2,6 +2,8 @@
 #include "processors/processors.h"
 
 static const struct module *const processors[] = {
+    &attributes_processor.module,
+    &relabel_processor.module,
     &resource_processor.module,
 };
 

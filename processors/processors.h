@@ -5,6 +5,8 @@
 
 #include "processors/processor.h"
 
+extern const struct processor_module attributes_processor;
+extern const struct processor_module relabel_processor;
 extern const struct processor_module resource_processor;
 
 extern const struct module_table processors_table;

@@ -69,12 +69,24 @@ void dictionary_unref(struct dictionary **d)
     *d = NULL;
     if (old == NULL || !release(&old->refs))
         return;
-    const void *arrays[] = {old->strings,     old->mappings,       old->locations,     old->lines,
-                            old->functions,   old->links,          old->attributes,    old->stacks,
-                            old->stack_bytes, old->attribute_sets, old->set_attributes};
-    for (size_t i = 0; i < COUNT_OF(arrays); i++)
-        free_array(arrays[i]);
+    const struct dictionary none = {0}, *base = old->base == NULL ? &none : old->base;
+    const void *arrays[][2] = {{old->strings, base->strings},
+                               {old->mappings, base->mappings},
+                               {old->locations, base->locations},
+                               {old->lines, base->lines},
+                               {old->functions, base->functions},
+                               {old->links, base->links},
+                               {old->attributes, base->attributes},
+                               {old->stacks, base->stacks},
+                               {old->stack_bytes, base->stack_bytes},
+                               {old->attribute_sets, base->attribute_sets},
+                               {old->set_attributes, base->set_attributes}};
+    for (size_t i = 0; i < COUNT_OF(arrays); i++) {
+        if (arrays[i][0] != arrays[i][1])
+            free_array(arrays[i][0]);
+    }
     arena_fini(&old->arena);
+    dictionary_unref(&old->base);
     free(old);
 }
 

@@ -75,7 +75,10 @@ struct dictionary {
     size_t stack_byte_count, set_attribute_count;
     bool every_location_used; // some stack has it, but for location 0; false = not known
     struct arena arena;       // string bytes and attribute values
-    size_t bytes;             // what the dictionary holds of memory, arena included
+    // Where this one was changed from: the arrays that are the same there, and their texts, are the base's, which has no
+    // base of its own. NULL = all is its own.
+    struct dictionary *base;
+    size_t bytes; // what the dictionary holds of memory, arena and base included
 };
 
 // Samples of a profile without their values. A missing column (NULL) means all zero.

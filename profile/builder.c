@@ -337,6 +337,59 @@ static struct dictionary *seal_dictionary(struct builder *b)
     return d;
 }
 
+// The copy of a table that did not grow goes with the builder.
+static const void *seal_grown(struct builder *b, struct table *t, const void *old, uint32_t old_count, size_t item_size,
+                              size_t *bytes)
+{
+    uint32_t count;
+    return t->count == old_count ? old : seal(b, t, item_size, &count, bytes);
+}
+
+static void seal_tables_over(struct builder *b, struct dictionary *to, const struct dictionary *base)
+{
+    to->string_count = b->strings.count;
+    to->attribute_count = b->attributes.count;
+    to->attribute_set_count = b->attribute_sets.count;
+    to->set_attribute_count = b->set_attributes.count;
+    to->strings = seal_grown(b, &b->strings, base->strings, base->string_count, sizeof *base->strings, &to->bytes);
+    to->attributes =
+        seal_grown(b, &b->attributes, base->attributes, base->attribute_count, sizeof *base->attributes, &to->bytes);
+    to->attribute_sets = seal_grown(b, &b->attribute_sets, base->attribute_sets, base->attribute_set_count,
+                                    sizeof *base->attribute_sets, &to->bytes);
+    to->set_attributes = seal_grown(b, &b->set_attributes, base->set_attributes, (uint32_t)base->set_attribute_count,
+                                    sizeof *base->set_attributes, &to->bytes);
+}
+
+struct dictionary *builder_seal_attributes(struct builder *b, struct dictionary *d)
+{
+    struct dictionary *base = d->base == NULL ? d : d->base;
+    struct dictionary *new = b->failed ? NULL : builder_alloc(b, 1, sizeof *new);
+    if (new == NULL)
+        return NULL;
+    *new = (struct dictionary){.refs = 1,
+                               .mappings = d->mappings,
+                               .locations = d->locations,
+                               .lines = d->lines,
+                               .functions = d->functions,
+                               .links = d->links,
+                               .stacks = d->stacks,
+                               .stack_bytes = d->stack_bytes,
+                               .mapping_count = d->mapping_count,
+                               .location_count = d->location_count,
+                               .line_count = d->line_count,
+                               .function_count = d->function_count,
+                               .link_count = d->link_count,
+                               .stack_count = d->stack_count,
+                               .stack_byte_count = d->stack_byte_count,
+                               .every_location_used = d->every_location_used,
+                               .arena = b->arena,
+                               .base = dictionary_ref(base),
+                               .bytes = sizeof *new + b->arena.total_bytes + base->bytes};
+    arena_init(&b->arena, 0);
+    seal_tables_over(b, new, base);
+    return new;
+}
+
 static struct batch *seal_batch(struct builder *b)
 {
     if (b->failed)

@@ -83,6 +83,18 @@ void builder_close_containers(struct builder *b);
 void builder_drop_containers(struct builder *b); // frees what is open and what was closed
 void merge_map_destroy(struct builder *b, struct merge_map **m);
 
+// For edits of a sealed dictionary. Adopts its strings, attributes and sets into the empty builder, under the same ids;
+// texts are borrowed as long as they are those of its base, or of d where there is no base.
+void builder_adopt_attributes(struct builder *b, const struct dictionary *d);
+// d with what was added since. Tables that did not grow beyond the base's are shared with it. NULL after a failure.
+struct dictionary *builder_seal_attributes(struct builder *b, struct dictionary *d) MUST_USE;
+
+// The one dictionary that owns what is never changed.
+static inline const struct dictionary *dictionary_base(const struct dictionary *d)
+{
+    return d->base == NULL ? d : d->base;
+}
+
 static inline bool table_room(struct builder *b, struct table *t, size_t extra, size_t item_size)
 {
     size_t need = t->count + extra;

@@ -544,6 +544,48 @@ uint32_t builder_attribute_set_with(struct builder *b, uint32_t set, uint32_t at
     return builder_attribute_set(b, ids, at == range.count ? range.count + 1 : range.count);
 }
 
+// Of a sealed dictionary: unique, valid, and it stays where it is.
+
+static void borrow_string(struct builder *b, struct bytes text)
+{
+    uint64_t hash = hash_bytes(text.data, text.len);
+    uint32_t slot, id;
+    if (!ready(b, &b->strings, sizeof text) || find(b, &b->strings, hash, string_equal, &text, &slot, &id))
+        return;
+    ((struct bytes *)b->strings.items)[b->strings.count] = text;
+    add(&b->strings, hash, slot);
+}
+
+static void borrow_attribute(struct builder *b, const struct batch_attribute *a)
+{
+    uint64_t hash = attribute_hash(a);
+    uint32_t slot, id;
+    if (!ready(b, &b->attributes, sizeof *a) || find(b, &b->attributes, hash, attribute_equal, a, &slot, &id))
+        return;
+    ((struct batch_attribute *)b->attributes.items)[b->attributes.count] = *a;
+    add(&b->attributes, hash, slot);
+}
+
+void builder_adopt_attributes(struct builder *b, const struct dictionary *d)
+{
+    const struct dictionary *base = dictionary_base(d);
+    builder_expect(b, &(struct builder_expected){.strings = d->string_count});
+    for (uint32_t i = 0; i < base->string_count; i++)
+        borrow_string(b, d->strings[i]);
+    for (uint32_t i = base->string_count; i < d->string_count; i++)
+        builder_string(b, d->strings[i]);
+    for (uint32_t i = 0; i < base->attribute_count; i++)
+        borrow_attribute(b, &d->attributes[i]);
+    for (uint32_t i = base->attribute_count; i < d->attribute_count; i++)
+        builder_attribute(b, d->attributes[i].key, d->attributes[i].unit, &d->attributes[i].value);
+    for (uint32_t i = 0; i < d->attribute_set_count; i++) {
+        struct batch_range range = d->attribute_sets[i];
+        builder_attribute_set(b, d->set_attributes + range.start, range.count);
+    }
+    CHECK(b->failed || (b->strings.count == d->string_count && b->attributes.count == d->attribute_count &&
+                        b->attribute_sets.count == d->attribute_set_count));
+}
+
 // Element 0 of every table.
 
 static bool intern_zero_set(struct builder *b)

@@ -20,6 +20,19 @@ enum err_code batch_change_profiles(struct batch **b, bool (*change)(void *arg, 
 enum err_code batch_set_scope_attributes(struct batch **b, uint32_t resource, uint32_t scope,
                                          const struct key_value *attributes, uint32_t count, struct err *e) MUST_USE;
 
+// The same for many at once: `change` is called for each resource, or each scope of each resource, and gives the new list
+// in *out and *count_out (borrowed until it is called again), *out == list for no change.
+struct part_attributes_change {
+    bool of_scopes;
+    enum err_code (*change)(void *arg, uint32_t resource, uint32_t scope, const struct key_value *list, uint32_t count,
+                            const struct key_value **out, uint32_t *count_out, struct err *e);
+    void *arg;
+};
+// Takes over the reference in *b and puts the new batch there (the same one if nothing changed); on failure *b is
+// unchanged.
+enum err_code batch_change_part_attributes(struct batch **b, const struct part_attributes_change *c,
+                                           struct err *e) MUST_USE;
+
 // Attributes of profiles and samples lie in the dictionary as sets, with units.
 struct unit_attribute {
     struct bytes key, unit;
@@ -36,9 +49,13 @@ struct attribute_sets_change {
     enum err_code (*change)(void *arg, uint32_t resource, const struct unit_attribute *list, uint32_t count,
                             const struct unit_attribute **out, uint32_t *count_out, struct err *e);
     void *arg;
+    // NULL, or asked before the first profile of each scope: false leaves the scope's profiles as they are. With it, change
+    // is called for each pair of scope and set in use: its answers may depend on the scope asked for last.
+    bool (*scope)(void *arg, uint32_t resource, uint32_t scope);
 };
-// The dictionary's tables that grow are copied, the others and all texts are shared with the old one. Takes over the
-// reference in *b and puts the new batch there (the same one if nothing changed); on failure *b is unchanged.
+// The dictionary's tables that grow are copied, the others and all texts are shared with the old one. Profiles that share
+// columns share them afterwards; one that changes loses its original payload, which would tell the old story. Takes over
+// the reference in *b and puts the new batch there (the same one if nothing changed); on failure *b is unchanged.
 enum err_code batch_change_attribute_sets(struct batch **b, const struct attribute_sets_change *c,
                                           struct err *e) MUST_USE;
 

@@ -34,29 +34,47 @@ static bool copy_profiles(struct scope *s, const struct profile *from, uint32_t 
     return true;
 }
 
-static bool copy_scope_head(struct scope *to, const struct scope *from)
+static bool fill_scope(struct scope *to, const struct scope *from, const struct key_value *attributes, uint32_t count)
 {
+    to->attribute_count = count;
+    to->dropped_attributes_count = from->dropped_attributes_count;
     return arena_try_copy(&to->arena, from->name, &to->name) &&
            arena_try_copy(&to->arena, from->version, &to->version) &&
            arena_try_copy(&to->arena, from->schema_url, &to->schema_url) &&
-           key_values_copy(&to->arena, from->attributes, from->attribute_count, &to->attributes);
+           key_values_copy(&to->arena, attributes, count, &to->attributes);
+}
+
+static struct scope *new_scope(void)
+{
+    struct scope *s = mem_try_alloc(sizeof *s);
+    if (s == NULL)
+        return NULL;
+    *s = (struct scope){.refs = 1};
+    arena_init(&s->arena, 0);
+    return s;
 }
 
 struct scope *scope_with_profiles(const struct scope *s, const struct profile *profiles, uint32_t count)
 {
-    struct scope *copy = mem_try_alloc(sizeof *copy);
-    if (copy == NULL) {
-        unref_profiles(profiles, count);
-        return NULL;
-    }
-    *copy = (struct scope){
-        .refs = 1, .attribute_count = s->attribute_count, .dropped_attributes_count = s->dropped_attributes_count};
-    arena_init(&copy->arena, 0);
-    if (copy_scope_head(copy, s) && copy_profiles(copy, profiles, count))
+    struct scope *copy = new_scope();
+    if (copy != NULL && fill_scope(copy, s, s->attributes, s->attribute_count) && copy_profiles(copy, profiles, count))
         return copy;
     unref_profiles(profiles, count);
     scope_unref(&copy);
     return NULL;
+}
+
+struct scope *scope_with_attributes(const struct scope *s, const struct key_value *attributes, uint32_t count)
+{
+    struct scope *copy = new_scope();
+    if (copy == NULL || !fill_scope(copy, s, attributes, count) ||
+        !copy_profiles(copy, s->profiles, s->profile_count)) {
+        scope_unref(&copy);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < copy->profile_count; i++)
+        profile_share(&copy->profiles[i]);
+    return copy;
 }
 
 static bool copy_entity_refs(struct resource *to, const struct resource *from)

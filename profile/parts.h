@@ -9,6 +9,8 @@
 // A scope like s with other profiles. Their columns and observations are taken over in every case; names,
 // attributes and payloads are copied.
 struct scope *scope_with_profiles(const struct scope *s, const struct profile *profiles, uint32_t count) MUST_USE;
+// The same profiles with other attributes (copied).
+struct scope *scope_with_attributes(const struct scope *s, const struct key_value *attributes, uint32_t count) MUST_USE;
 
 // A resource like r with other scopes (references taken over in every case) or other attributes (copied).
 struct resource *resource_with_scopes(const struct resource *r, struct scope *const *scopes, uint32_t count) MUST_USE;

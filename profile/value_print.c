@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/value.h"
 
+#include "base/base64.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,20 +26,6 @@ static void print_double(struct buf *out, double number)
             break;
     }
     buf_add_text(out, text);
-}
-
-static void print_base64(struct buf *out, struct bytes b)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < b.len; i += 3) {
-        size_t left = b.len - i;
-        uint32_t word = (uint32_t)b.data[i] << 16;
-        word |= left > 1 ? (uint32_t)b.data[i + 1] << 8 : 0;
-        word |= left > 2 ? b.data[i + 2] : 0;
-        char four[4] = {digits[word >> 18], digits[word >> 12 & 63], left > 1 ? digits[word >> 6 & 63] : '=',
-                        left > 2 ? digits[word & 63] : '='};
-        buf_add(out, four, sizeof four);
-    }
 }
 
 static void print_escaped(struct buf *out, uint8_t byte)
@@ -102,7 +90,7 @@ static void print_nested(struct buf *out, const struct value *v)
         print_quoted(out, v->bytes);
     } else if (v->kind == VALUE_BYTES) {
         buf_add_byte(out, '"');
-        print_base64(out, v->bytes);
+        base64_encode(v->bytes, out);
         buf_add_byte(out, '"');
     } else {
         value_print(out, v);
@@ -133,7 +121,7 @@ void value_print(struct buf *out, const struct value *v)
         print_kvlist(out, v);
         break;
     case VALUE_BYTES:
-        print_base64(out, v->bytes);
+        base64_encode(v->bytes, out);
         break;
     }
 }

@@ -57,7 +57,8 @@ struct file_watch {
     size_t ready_count, ready_next;
     size_t unheld, on_way;
     bool scanning, first_scan_done, closed, timer_closed;
-    bool blocked; // a peer's queue is full: nothing is decoded only to be refused
+    bool blocked;        // a peer's queue is full: nothing is decoded only to be refused
+    bool said_unmatched; // that a path does not match
     struct scan scan;
     uv_timer_t timer, retry_timer;
     unsigned open_timers;
@@ -207,6 +208,15 @@ static void log_repairs(const struct watched *f, const struct decode_report *r)
                  r->repaired_utf8);
 }
 
+// A file like any other, but somebody may miss what its path was to give.
+static void log_unmatched(struct file_watch *w, const struct profile_file *p)
+{
+    if (!p->unmatched || w->said_unmatched)
+        return;
+    w->said_unmatched = true;
+    log_warn(logger(w), "%s does not match file.match: no attributes come from its path (said once)", p->path);
+}
+
 // Returns true if the way ends here; false while the storage remembers.
 static bool settle_outcome(struct watched *f, const struct profile_file *p)
 {
@@ -265,6 +275,7 @@ static void on_outcome(struct profile_file *p)
     count_held(f);
     metric_add(f->watch->outcomes[p->outcome], 1);
     log_outcome(f, p->outcome, &p->e);
+    log_unmatched(f->watch, p);
     bool ended = settle_outcome(f, p);
     free(p);
     if (ended)
@@ -509,20 +520,28 @@ static void run_scan_done(struct loop_task *task)
 
 // --- life ---
 
+struct profile_file_options file_watch_options(const struct file_watch_settings *s, const struct format *const *allowed)
+{
+    struct profile_file_options o = s->options;
+    o.allowed = allowed;
+    o.limits.max_line_bytes = (uint32_t)s->max_line_bytes;
+    o.limits.max_sample_types = (uint32_t)s->max_sample_types;
+    o.limits.max_samples = (uint32_t)s->max_samples;
+    o.limits.max_stack_depth = (uint32_t)s->max_stack_depth;
+    o.limits.max_labels = (uint32_t)s->max_labels;
+    return o;
+}
+
 struct file_watch *file_watch_create(struct receiver *receiver, const struct file_watch_settings *settings,
-                                     const struct format *const *allowed, struct known_files *known)
+                                     const struct format *const *allowed, const struct path_attributes *match,
+                                     struct known_files *known)
 {
     struct file_watch *w = MEM_NEW(struct file_watch);
     w->receiver = receiver;
     w->settings = settings;
     w->known = known;
-    w->options = settings->options;
-    w->options.allowed = allowed;
-    w->options.limits.max_line_bytes = decode_default_limits.max_line_bytes;
-    w->options.limits.max_sample_types = (uint32_t)settings->max_sample_types;
-    w->options.limits.max_samples = (uint32_t)settings->max_samples;
-    w->options.limits.max_stack_depth = (uint32_t)settings->max_stack_depth;
-    w->options.limits.max_labels = (uint32_t)settings->max_labels;
+    w->options = file_watch_options(settings, allowed);
+    w->options.match = match;
     register_metrics(w);
     uv_timer_t *timers[] = {&w->timer, &w->retry_timer};
     for (size_t i = 0; i < COUNT_OF(timers); i++) {

@@ -12,15 +12,23 @@ struct file_watch_settings {
     struct config_strings include, exclude;
     int64_t interval_nanos, initial_delay_nanos, settle_nanos, forget_nanos;
     int start_at, after;
+    const char *match; // NULL = none
     struct profile_file_options options;
     int64_t max_sample_types, max_samples, max_stack_depth, max_labels; // as configured, for options.limits
+    uint64_t max_line_bytes;
 };
+
+// The options with the limits as configured.
+struct profile_file_options file_watch_options(const struct file_watch_settings *s,
+                                               const struct format *const *allowed);
 
 struct file_watch;
 
-// Starts to look after initial_delay. settings, allowed (profile_file_options.allowed) and known must outlive it.
+// Starts to look after initial_delay. settings, allowed and match (as profile_file_options has them) and known must
+// outlive it.
 struct file_watch *file_watch_create(struct receiver *receiver, const struct file_watch_settings *settings,
-                                     const struct format *const *allowed, struct known_files *known);
+                                     const struct format *const *allowed, const struct path_attributes *match,
+                                     struct known_files *known);
 // Begins nothing new. May be called twice.
 void file_watch_close(struct file_watch *w);
 // After close: waits for every file on its way and every put, then calls on_stopped and is gone.

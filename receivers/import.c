@@ -13,6 +13,8 @@ enum {
 
 struct import_settings {
     struct config_strings paths;
+    const char *format; // NULL = told from each file
+    const char *match;  // NULL = none
     struct profile_file_options options;
 };
 
@@ -27,6 +29,7 @@ struct import {
     const struct import_settings *settings;
     struct profile_file_options options;
     struct import_observer observer;
+    struct path_attributes *match;
     struct known_files *known;
     struct found_files found;
     // Indexes into found: those of this round, those for the next.
@@ -39,9 +42,11 @@ struct import {
     struct err find_error;
     uv_timer_t timer;
     bool begun, closed, stopping, finding;
+    bool said_unmatched; // that a path does not match
 };
 
 #define SETTING(member) offsetof(struct import_settings, member)
+#define FOLDED(member) SETTING(options.folded.member)
 
 static const struct field import_fields[] = {
     {.name = "paths", .type = FIELD_STRING_LIST, .offset = SETTING(paths), .help = "files and folders"},
@@ -61,6 +66,33 @@ static const struct field import_fields[] = {
      .offset = SETTING(options.max_file_bytes),
      .default_text = "1GiB",
      .help = "larger files are refused"},
+    {.name = "format",
+     .type = FIELD_STRING,
+     .offset = SETTING(format),
+     .help = "of the files; default: told from each"},
+    {.name = "match",
+     .type = FIELD_STRING,
+     .offset = SETTING(match),
+     .help = "expression searched in each path: its named groups become resource attributes"},
+    {.name = "sample_type", .type = FIELD_STRING, .offset = FOLDED(sample_type), .help = "of folded stacks"},
+    {.name = "sample_unit", .type = FIELD_STRING, .offset = FOLDED(sample_unit), .help = "of folded stacks"},
+    {.name = "sample_rate",
+     .type = FIELD_DOUBLE,
+     .offset = FOLDED(sample_rate),
+     .default_text = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "of folded stacks; counts become time"},
+    {.name = "leaf_first",
+     .type = FIELD_BOOL,
+     .offset = FOLDED(leaf_first),
+     .default_text = "false",
+     .help = "folded stacks with the leaf first"},
+    {.name = "missing_count_is_one",
+     .type = FIELD_BOOL,
+     .offset = FOLDED(missing_count_is_one),
+     .default_text = "false",
+     .help = "folded stacks without counts"},
     {.name = NULL},
 };
 
@@ -119,8 +151,18 @@ static void note_peer(struct import *m, enum file_outcome outcome)
     end(m);
 }
 
+static void log_unmatched(struct import *m, const struct profile_file *f)
+{
+    if (!f->unmatched || m->said_unmatched)
+        return;
+    m->said_unmatched = true;
+    log_warn(&m->receiver.component.log, "%s does not match --match: no attributes come from its path (said once)",
+             f->path);
+}
+
 static void end_file(struct import *m, const struct profile_file *f)
 {
+    log_unmatched(m, f);
     if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL)
         known_files_remember(m->known, &f->key, f->path, &f->identity, m->receiver.component.loop, NULL, NULL);
     m->observer.on_file(m->observer.arg, f, is_given(m, f->path));
@@ -245,6 +287,14 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     m->settings = settings;
     m->options = m->settings->options;
     m->options.limits = decode_default_limits;
+    m->options.format = m->settings->format != NULL ? format_find(m->settings->format) : NULL;
+    if (m->settings->format != NULL && m->options.format == NULL)
+        return err_set(e, ERR_INVALID, "there is no format \"%s\"", m->settings->format);
+    if (m->settings->match != NULL && path_attributes_create(m->settings->match, &m->match, e) != ERR_OK) {
+        err_prefix(e, "match");
+        return e->code;
+    }
+    m->options.match = m->match;
     return known_files_create(NULL, "import", 0, &m->known, e);
 }
 
@@ -285,6 +335,7 @@ static void destroy(struct receiver *self)
 {
     struct import *m = (struct import *)self;
     known_files_destroy(&m->known);
+    path_attributes_destroy(&m->match);
     found_files_fini(&m->found);
     free(m->round);
     free(m->later);

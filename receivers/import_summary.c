@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receivers/import_summary.h"
 
+#include "base/clean_text.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -51,24 +52,14 @@ static void on_found(void *arg, size_t files)
         fprintf(stderr, "profrelay import: nothing is there: no file of that name, or an empty folder\n");
 }
 
-static bool is_control(const uint8_t *c, size_t len)
-{
-    return len == 1 ? *c < 0x20 || *c == 0x7f : len == 2 && c[0] == 0xc2 && c[1] < 0xa0;
-}
-
 // Names of files and words of servers can neither forge lines nor steer a terminal.
 static void print_clean(const char *text)
 {
-    struct bytes rest = bytes_from_text(text);
-    while (rest.len != 0) {
-        size_t len = utf8_char_len(rest);
-        if (len == 0 || is_control(rest.data, len))
-            fprintf(stderr, "\\x%02x", rest.data[len == 2]);
-        else
-            fwrite(rest.data, 1, len, stderr);
-        len += len == 0;
-        rest = (struct bytes){rest.data + len, rest.len - len};
-    }
+    struct buf clean;
+    buf_init(&clean, 64 << 10);
+    clean_text_add(&clean, bytes_from_text(text));
+    fwrite(clean.data, 1, clean.len, stderr);
+    buf_fini(&clean);
 }
 
 static void complain(struct import_summary *s, const struct profile_file *f, const char *what)

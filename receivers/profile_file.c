@@ -77,6 +77,12 @@ static void count_samples(struct profile_file *f, enum verdict_kind kind)
     receiver_count(f->receiver, outcome, f->samples);
 }
 
+static void release_claim(struct profile_file *f)
+{
+    if (f->known != NULL)
+        known_files_release(f->known, &f->key);
+}
+
 static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
 {
     struct profile_file *f = arg;
@@ -90,7 +96,7 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
     f->outcome = v->queue_full ? FILE_QUEUE_FULL : outcome_of(v);
     f->retry_after_nanos = v->retry_after_nanos;
     if (v->kind >= VERDICT_RETRY)
-        known_files_release(f->known, &f->key);
+        release_claim(f);
     if (v->kind != VERDICT_OK)
         err_set(&f->e, ERR_UNAVAILABLE, "%s", v->text);
     f->on_outcome(f);
@@ -142,9 +148,19 @@ static enum err_code check_file(struct profile_file *f, int fd)
     return ERR_OK;
 }
 
-// The whole content, malloc'ed.
+static void free_content(const struct profile_file *f, struct bytes content)
+{
+    if (content.data != f->content.data)
+        free((void *)(uintptr_t)content.data);
+}
+
+// The whole content; free_content ends it.
 static enum err_code read_file(struct profile_file *f, struct bytes *content_out)
 {
+    if (f->content.data != NULL) {
+        *content_out = f->content;
+        return ERR_OK;
+    }
     int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_set(&f->e, ERR_IO, "cannot open the file: %s", strerror(errno));
@@ -163,15 +179,29 @@ static enum err_code read_file(struct profile_file *f, struct bytes *content_out
     return ERR_OK;
 }
 
+static enum err_code find_attributes(struct profile_file *f, struct arena *arena)
+{
+    const struct receiver *r = f->receiver;
+    bool found = true;
+    f->attributes = r->resource_attributes;
+    f->attribute_count = r->resource_attribute_count;
+    if (f->options->match != NULL && f->path != NULL &&
+        !path_attributes_merge(f->options->match, f->path, f->attributes, f->attribute_count, arena, &f->attributes,
+                               &f->attribute_count, &found))
+        return err_set(&f->e, ERR_MEMORY, "out of memory for the attributes of a file");
+    f->unmatched = !found;
+    return ERR_OK;
+}
+
 // Attributes are part of what makes content known: the same file under two services is two profiles.
-static uint64_t hash_attributes(const struct receiver *r)
+static uint64_t hash_attributes(const struct profile_file *f)
 {
     struct buf text;
     buf_init(&text, 1 << 20);
-    for (uint32_t i = 0; i < r->resource_attribute_count; i++) {
-        buf_add(&text, r->resource_attributes[i].key.data, r->resource_attributes[i].key.len);
+    for (uint32_t i = 0; i < f->attribute_count; i++) {
+        buf_add(&text, f->attributes[i].key.data, f->attributes[i].key.len);
         buf_add_byte(&text, 0);
-        value_print(&text, &r->resource_attributes[i].value);
+        value_print(&text, &f->attributes[i].value);
         buf_add_byte(&text, 0);
     }
     uint64_t hash = hash_content(text.data, text.len).low;
@@ -182,7 +212,7 @@ static uint64_t hash_attributes(const struct receiver *r)
 static void make_key(struct profile_file *f, struct bytes content)
 {
     struct hash128 h = hash_content(content.data, content.len);
-    uint64_t attributes = hash_attributes(f->receiver);
+    uint64_t attributes = hash_attributes(f);
     memcpy(f->key.bytes, &h.high, 8);
     memcpy(f->key.bytes + 8, &h.low, 8);
     memcpy(f->key.bytes + 16, &attributes, 8);
@@ -209,8 +239,8 @@ static enum err_code decode_once(struct profile_file *f, struct bytes content, c
     int64_t now = clock_wall_nanos(r->component.env->clock);
     struct decode_options options = {
         .limits = limits,
-        .resource_attributes = r->resource_attributes,
-        .resource_attribute_count = r->resource_attribute_count,
+        .resource_attributes = f->attributes,
+        .resource_attribute_count = f->attribute_count,
         .keep_original_payload = f->options->original_payload,
         .fallback_time_nanos = f->options->timestamp == TIMESTAMP_NOW ? now : f->identity.mtime_nanos,
         .force_fallback_time = f->options->timestamp != TIMESTAMP_PROFILE,
@@ -271,7 +301,7 @@ static void deliver(struct profile_file *f, struct batch *batch, size_t charged)
     if (!budget_try_change(env->budget, charged, needed)) {
         batch_unref(&batch);
         budget_give(env->budget, charged);
-        known_files_release(f->known, &f->key);
+        release_claim(f);
         err_set(&f->e, ERR_UNAVAILABLE, "decoded it takes %zu bytes, service.memory_limit of %zu has no room now",
                 needed, env->budget->limit);
         post_outcome(f, FILE_BUSY);
@@ -288,10 +318,13 @@ static void end_early(struct profile_file *f, size_t charged, enum file_outcome 
     post_outcome(f, outcome);
 }
 
-static enum file_outcome claim(struct profile_file *f)
+static enum file_outcome claim(struct profile_file *f, struct bytes content)
 {
     static const enum file_outcome outcomes[] = {
         [KNOWN_CLAIMED] = FILE_SENT, [KNOWN_SENT] = FILE_KNOWN, [KNOWN_IN_FLIGHT] = FILE_IN_FLIGHT};
+    if (f->known == NULL)
+        return FILE_SENT;
+    make_key(f, content);
     return outcomes[known_files_claim(f->known, &f->key)];
 }
 
@@ -299,11 +332,11 @@ static void decode_and_deliver(struct profile_file *f, struct bytes content, siz
 {
     struct batch *batch = NULL;
     enum err_code rc = decode(f, content, &charged, &batch);
-    free((void *)(uintptr_t)content.data);
+    free_content(f, content);
     if (rc != ERR_OK) {
         if (rc != ERR_MEMORY) // that file comes again
             receiver_count(f->receiver, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
-        known_files_release(f->known, &f->key);
+        release_claim(f);
         end_early(f, charged, rc == ERR_MEMORY ? FILE_BUSY : FILE_INVALID);
         return;
     }
@@ -316,13 +349,13 @@ static void decode_and_deliver(struct profile_file *f, struct bytes content, siz
     deliver(f, batch, charged);
 }
 
-static void run_file(struct job *job)
+// The file may be gone when this returns; the arena, which has its attributes, is the caller's.
+static void run_with(struct profile_file *f, size_t charged, struct arena *arena)
 {
-    struct profile_file *f = CONTAINER_OF(job, struct profile_file, job);
-    size_t charged = job->node.bytes;
     struct bytes content = {NULL, 0};
-    mem_expect(2 * charged); // what is encoded comes on top
-    enum err_code rc = read_file(f, &content);
+    enum err_code rc = find_attributes(f, arena);
+    if (rc == ERR_OK)
+        rc = read_file(f, &content);
     if (rc != ERR_OK) {
         end_early(f, charged,
                   rc == ERR_UNAVAILABLE ? FILE_CHANGED
@@ -331,14 +364,23 @@ static void run_file(struct job *job)
                                         : FILE_UNREADABLE);
         return;
     }
-    make_key(f, content);
-    enum file_outcome known = claim(f);
+    enum file_outcome known = claim(f, content);
     if (known != FILE_SENT) {
-        free((void *)(uintptr_t)content.data);
+        free_content(f, content);
         end_early(f, charged, known);
         return;
     }
     decode_and_deliver(f, content, charged);
+}
+
+static void run_file(struct job *job)
+{
+    struct arena arena;
+    size_t charged = job->node.bytes;
+    mem_expect(2 * charged); // what is encoded comes on top
+    arena_init(&arena, 0);
+    run_with(CONTAINER_OF(job, struct profile_file, job), charged, &arena);
+    arena_fini(&arena);
 }
 
 bool profile_file_submit(struct profile_file *f)

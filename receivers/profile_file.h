@@ -6,6 +6,7 @@
 
 #include "codec/formats.h"
 #include "receivers/known_files.h"
+#include "receivers/path_attributes.h"
 #include "receivers/receiver.h"
 
 enum file_outcome {
@@ -31,6 +32,7 @@ struct profile_file_options {
     const struct format *format;         // NULL = told from each file
     const struct format *const *allowed; // NULL-terminated; NULL = every format
     struct folded_options folded;
+    const struct path_attributes *match; // over the receiver's resource attributes; NULL = none
     uint64_t max_file_bytes;
     int timestamp; // enum file_timestamp
     bool original_payload;
@@ -41,15 +43,17 @@ struct profile_file {
     // Given by the owner, before submit; all must live until on_outcome.
     struct receiver *receiver;
     const struct profile_file_options *options;
-    struct known_files *known;
+    struct known_files *known; // NULL = every content is new
     const char *path;
-    struct file_identity identity;              // as seen last; told anew on FILE_CHANGED
-    void (*on_held)(struct profile_file *f);    // loop thread, at most once, before on_outcome; may be NULL
+    struct bytes content;                    // data NULL = read from path; else this, borrowed, of identity.size bytes
+    struct file_identity identity;           // as seen last; told anew on FILE_CHANGED
+    void (*on_held)(struct profile_file *f); // loop thread, at most once, before on_outcome; may be NULL
     void (*on_outcome)(struct profile_file *f); // loop thread, exactly once; f is the owner's again
     void *owner;
     // Told with the outcome.
     enum file_outcome outcome;
-    struct err e; // why, for everything but SENT and KNOWN
+    struct err e;   // why, for everything but SENT and KNOWN
+    bool unmatched; // options->match is not found in the path
     struct known_key key;
     struct decode_report report;
     uint64_t file_bytes, profiles, samples;
@@ -59,6 +63,8 @@ struct profile_file {
     struct job job;
     struct loop_task task;
     bool held;
+    const struct key_value *attributes; // while it is read and decoded
+    uint32_t attribute_count;
 };
 
 // False = no room among the workers' jobs or in the memory budget: try later. Loop thread.

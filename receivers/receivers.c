@@ -2,6 +2,7 @@
 #include "receivers/receivers.h"
 
 static const struct module *const receivers[] = {
+    &folded_receiver.module,
     &pprof_receiver.module,
 };
 

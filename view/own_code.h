@@ -6,7 +6,7 @@
 
 #include "base/regex.h"
 
-// own: matches what is own code, instead of the rules; NULL = the rules.
+// own: found in the name, file or module of what is own code, instead of the rules; NULL = the rules.
 bool is_own_code(struct bytes name, struct bytes file, struct bytes module, const struct regex *own);
 
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """profrelay import: files to a peer, once."""
+import json
 import re
 import time
 from collections import Counter
@@ -68,7 +69,7 @@ def test_folder_with_folders_and_what_is_no_profile(folder):
     pprof_make.write_numbered(folder / "in" / "deeper", 1, samples=7)
     others = {"index.pb.gz": (b"<html><body>not found</body></html>", "HTML"), "README.md": (b"# Profiles\n", "text"),
               "x.json": (b'{"nodes": []}', "JSON"), "x.jfr": (b"FLR\0\0\2\0\1" + bytes(90), "JFR"),
-              "stacks.txt": (b"main;work 12\n", "folded"), "app": (b"\x7fELF\2\1\1" + bytes(90), "ELF")}
+              "app": (b"\x7fELF\2\1\1" + bytes(90), "ELF")}
     for name, (content, _) in others.items():
         (folder / "in" / name).write_bytes(content)
     with Sink() as sink:
@@ -77,6 +78,35 @@ def test_folder_with_folders_and_what_is_no_profile(folder):
     for name, (_, kind) in others.items():
         assert re.search(rf"skipped: \S*/{re.escape(name)}: .*{kind}", done.stderr), f"{name}: {done.stderr}"
     assert f"{len(others)} skipped: not profiles" in done.stdout
+
+
+def test_folded_stacks_arrive_as_time(folder):
+    stacks = folder / "in" / "stacks.txt"
+    stacks.parent.mkdir()
+    stacks.write_text("main;work 12\nmain 3\nidle;main\n")
+    with Sink() as sink:
+        run_import(stacks.parent, "--to", sink.endpoint, "--service", "s", "--sample-rate", "100", "--from", "folded",
+                   "--missing-count-is-one", "--leaf-first", "--timestamp", "now")
+        profile, = only_group(sink).profiles
+    assert profile["type"] == ("cpu", "nanoseconds")
+    got = {tuple(line[0] for location in s["stack"] for line in location[2]): s["values"] for s in profile["samples"]}
+    assert got == {("main", "work"): (120_000_000,), ("main",): (30_000_000,), ("idle", "main"): (10_000_000,)}
+    done = run_import(stacks, "--to", "http://127.0.0.1:9", "--dry-run", "--from", "pprof", code=1)
+    assert "stacks.txt" in done.stderr
+    run_import(stacks, "--to", "http://127.0.0.1:9", "--sample-rate", "fast", code=2)
+    run_import(stacks, "--to", "http://127.0.0.1:9", "--from", "xml", code=2)
+
+
+def test_attributes_from_paths(folder):
+    for service in ("shop", "cart"):
+        pprof_make.write_numbered(folder / "in" / service, 1, samples=len(service))
+    with Sink() as sink:
+        run_import(folder / "in", "--to", sink.endpoint, "--match", r"in/(?P<service>[^/]+)/(?P<file>\w+)")
+        groups = otlp.decode_all(sink.accepted())
+    assert {(g.service, g.resource["file"]) for g in groups} == {("shop", "p0000"), ("cart", "p0000")}
+    for bad in ("in/(", "in/.*"):
+        done = run_import(folder / "in", "--to", "http://127.0.0.1:9", "--match", bad, code=2)
+        assert "match" in done.stderr, done.stderr
 
 
 def test_what_is_named_or_damaged_is_an_error(folder):
@@ -189,6 +219,21 @@ def test_to_a_folder(folder):
     written = [p for p in out.rglob("*") if p.is_file()]
     assert written and all(p.stat().st_size > 0 for p in written), f"{written}"
     assert not [p for p in written if p.suffix in (".part", ".tmp")]
+
+
+def test_to_a_folder_in_each_format(folder):
+    path = one_file(folder)
+    for name, pattern in (("otlp", "profiles.otlp"), ("otlp_json", "profiles.jsonl"), ("pprof", "*.pb.gz"),
+                          ("folded", "*.folded*")):
+        out = folder / name
+        run_import(path, "--to", out, "--service", "s", "--format", name)
+        written = [p.name for p in out.glob(pattern)]
+        assert written and len(written) == len(list(out.iterdir())), f"{name}: {list(out.iterdir())}"
+    request = json.loads((folder / "otlp_json" / "profiles.jsonl").read_text())
+    assert request["resourceProfiles"], request
+    for same in (folder / "pprof").iterdir():
+        assert otlp.read_pprof(same.read_bytes()) == otlp.read_pprof(path.read_bytes())
+    run_import(path, "--to", folder / "x", "--format", "xml", code=2)
 
 
 # Not UTF-8: Google's runtime refuses to read the file itself.

@@ -24,6 +24,9 @@ SAMPLES = {
     "empty.pb.gz": {"samples": 0},
     "deep.pb.gz": {"depth": 500, "locations": 900},
     "no_stacks.pb.gz": {"depth": 0},
+    "dropped.pb.gz": {"samples": 200, "drop_frames": "work_[0-4]|.*7", "keep_frames": "work_3"},
+    "dropped_to_the_root.pb.gz": {"samples": 50, "drop_frames": "work_.*"},
+    "no_rule.pb.gz": {"drop_frames": "work_((", "keep_frames": "work_3"},
     "unused_mappings.pb.gz": {"mappings": 40, "samples": 3, "depth": 2, "locations": 200},
 }
 

@@ -172,9 +172,14 @@ def inflated(data):
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
+def parse_pprof(data):
+    """The pprof Profile itself."""
+    return _message("Profile", "location").FromString(inflated(data))
+
+
 def read_pprof(data):
     """[{"type", "samples": Counter of (stack, value, labels)}] in the order of the sample types."""
-    p = _message("Profile", "location").FromString(inflated(data))
+    p = parse_pprof(data)
     strings = p.string_table
     mappings = {m.id: (m.memory_start, m.memory_limit, m.file_offset, strings[m.filename]) for m in p.mapping}
     by_position = not any(f.id for f in p.function)  # .NET's writer leaves the ids out

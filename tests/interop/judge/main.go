@@ -16,10 +16,15 @@ import (
 const usage = `usage:
   judge pprof FILE                    canonical JSON: resolved, free of ids, samples sorted
   judge pprof-equal A B               0 if equal, else 1 and the first differences
+  judge top FILE [TYPE]               self, total and name of each function, as pprof -top has them
+  judge types FILE                    the sample types of a pprof
   judge otlp FILE                     resolved JSON of an export request
   judge otlp-reencode IN OUT          decode with pdata, encode with pdata
+  judge otlp-to-json IN OUT [request] pdata reads protobuf and writes JSON, as a file or as a request
+  judge otlp-from-json IN OUT         the way back
   judge otlp-check [-strict] FILE...  one line per file; -strict makes duplicates and orphans problems
   judge otlp-equal A B                as pprof-equal, for export requests
+  judge relabel-cases COUNT OUT       random rules and labels, and what Prometheus makes of them
   judge serve --port-file F --out DIR OTLP/HTTP server on a free loopback port; POST /control?status=503&
                                       retry_after=1&delay_ms=10&times=3&partial=2&cut=1 sets what comes next
 `
@@ -42,10 +47,15 @@ type command struct {
 var commands = []command{
 	{"pprof", 1, 1, printPprof},
 	{"pprof-equal", 2, 2, comparePprof},
+	{"top", 1, 2, printTop},
+	{"types", 1, 1, printTypes},
 	{"otlp", 1, 1, printOtlp},
 	{"otlp-reencode", 2, 2, reencodeOtlp},
+	{"otlp-to-json", 2, 3, otlpToJSON},
+	{"otlp-from-json", 2, 2, otlpFromJSON},
 	{"otlp-check", 1, 1 << 20, checkOtlp},
 	{"otlp-equal", 2, 2, compareOtlp},
+	{"relabel-cases", 2, 2, writeRelabelCases},
 	{"serve", 4, 4, serve},
 }
 

@@ -156,7 +156,7 @@ static void other_formats_are_named(void **state) // A29 to A34
         {{(const uint8_t *)"\n  <html>", 9}, "HTML"},
         {{(const uint8_t *)"FLR\0\0\2\0\1", 8}, "JFR recording"},
         {{(const uint8_t *)"goroutine 1 [running]:\nmain.main()", 34}, "Go stack dump"},
-        {{(const uint8_t *)"goroutine profile: total 5\n", 27}, "Go text dump"},
+        {{(const uint8_t *)"goroutine profile: total 5\n", 27}, "Go count profile"},
         {{(const uint8_t *)"heap profile: 1: 2 [3: 4] @ heap/524288", 39}, "heap profile"},
         {{(const uint8_t *)"heap_v2/524288\n  t*: 1: 2 [0: 0]", 32}, "jemalloc"},
         {{(const uint8_t *)"jemalloc: a line\nanother\nheap_v2/524288\n", 40}, "jemalloc"},
@@ -170,7 +170,7 @@ static void other_formats_are_named(void **state) // A29 to A34
         {{(const uint8_t *)"\211PNG\r\n\32\n", 8}, "PNG"},
         {{(const uint8_t *)"/usr/bin/app\0--flag", 19}, "text"},
         {{(const uint8_t *)"{\"profiles\": []}", 16}, "JSON"},
-        {{(const uint8_t *)"\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24}, "binary CPU profile"},
+        {{(const uint8_t *)"\0\0\0\0\3\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", 20}, "binary CPU profile"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         refuse_with(cases[i].data, NULL, ERR_UNSUPPORTED, cases[i].what);

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "codec/compress.h"
+#include "codec/formats.h"
 #include "codec/otlp.h"
 #include "codec/pprof.h"
 #include "exporters/exporters.h"
@@ -146,6 +147,84 @@ static void otlp_messages_keep_content_and_order(void **state)
     check_messages("{path: %s/out.bin}");
     check_messages("{path: %s/out.bin, format: proto, compression: gzip}");
     check_messages("{path: %s/out.bin, format: otlp_proto, compression: zstd}");
+}
+
+static void json_is_a_line_for_each_message(void **state)
+{
+    (void)state;
+    const struct format_choice choice = {.format = &otlp_json_format};
+    struct world w;
+    world_init(&w, "{path: %s/out.json, format: json}");
+    world_start(&w);
+    struct batch *one = small_batch("a"), *two = small_batch("b"), *back;
+    assert_int_equal(fake_export(&w.file, one).kind, VERDICT_OK);
+    assert_int_equal(fake_export(&w.file, two).kind, VERDICT_OK);
+    char path[256];
+    struct err e = {0};
+    struct bytes file = test_read_file(test_folder_path(&w.folder, "out.json", path));
+    const uint8_t *line_end = memchr(file.data, '\n', file.len);
+    assert_non_null(line_end);
+    struct bytes first = {file.data, (size_t)(line_end - file.data)};
+    assert_int_equal(file.data[file.len - 1], '\n');
+    assert_int_equal(format_decode(first, &choice, NULL, &back, NULL, &e), ERR_OK);
+    assert_same_batch(back, one);
+    batch_unref(&back);
+    assert_int_equal(format_decode(file, &choice, NULL, &back, NULL, &e), ERR_OK);
+    assert_int_equal(back->resource_count, 2);
+    batch_unref(&back);
+    batch_unref(&one);
+    batch_unref(&two);
+    free_file(file);
+    world_fini(&w);
+}
+
+// The Collector's way: compressed messages are no lines.
+static void compressed_json_stands_behind_its_length(void **state)
+{
+    (void)state;
+    const struct format_choice choice = {.path = NULL};
+    struct world w;
+    world_init(&w, "{path: %s/out.json, format: otlp_json, compression: zstd}");
+    world_start(&w);
+    struct batch *b = small_batch("a"), *back;
+    assert_int_equal(fake_export(&w.file, b).kind, VERDICT_OK);
+    char path[256];
+    struct err e = {0};
+    struct bytes file = test_read_file(test_folder_path(&w.folder, "out.json", path));
+    assert_int_equal((size_t)file.data[2] << 8 | file.data[3], file.len - 4);
+    assert_int_equal(compression_detect((struct bytes){file.data + 4, file.len - 4}), COMPRESSION_ZSTD);
+    assert_int_equal(format_decode(file, &choice, NULL, &back, NULL, &e), ERR_OK);
+    assert_same_batch(back, b);
+    batch_unref(&back);
+    batch_unref(&b);
+    free_file(file);
+    world_fini(&w);
+}
+
+static void a_folded_file_for_each_sample_type(void **state)
+{
+    (void)state;
+    struct world w;
+    struct batch *b = small_batch("shop");
+    world_init(&w, "{path: %s, format: folded}");
+    world_start(&w);
+    assert_int_equal(fake_export(&w.file, b).kind, VERDICT_OK);
+    char *names = test_folder_names(&w.folder);
+    const struct scope *s = b->resources[0]->scopes[0];
+    size_t count = 1;
+    for (char *name = names; (name = strchr(name, ' ')) != NULL; name++)
+        count++;
+    assert_int_equal(count, s->profile_count);
+    for (uint32_t i = 0; i < s->profile_count; i++) {
+        char start[64];
+        snprintf(start, sizeof start, "shop-%.*s-",
+                 BYTES_PRINT(b->dictionary->strings[s->profiles[i].sample_type.type]));
+        assert_non_null(strstr(names, start));
+    }
+    assert_non_null(strstr(names, ".folded"));
+    free(names);
+    batch_unref(&b);
+    world_fini(&w);
 }
 
 static void a_pprof_file_per_profile(void **state)
@@ -301,8 +380,6 @@ static void wrong_settings_are_named(void **state)
     } cases[] = {
         {"{format: pprof}", "test:1:1: exporters.file: the key \"path\" is required\n"},
         {"path: ''", "test:1:1: exporters.file: path: must not be empty\n"},
-        {"{path: a, format: json}",
-         "test:1:11: exporters.file: format: \"json\" comes with a later release; use otlp_proto or pprof\n"},
         {"{path: a, format: pprof, compression: zstd}",
          "test:1:26: exporters.file: compression: pprof files are read as gzip or uncompressed; use gzip or none\n"},
         {"{path: a, directory_permissions: '0999'}",
@@ -322,7 +399,8 @@ static void wrong_settings_are_named(void **state)
 static void encoding_without_memory_fails_clean(void **state)
 {
     (void)state;
-    static const char *const settings[] = {"{path: %s, format: pprof}", "{path: %s/x, compression: gzip}"};
+    static const char *const settings[] = {"{path: %s, format: pprof}", "{path: %s/x, compression: gzip}",
+                                           "{path: %s/x, format: json}", "{path: %s, format: folded}"};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         struct world w;
         struct err e = {0};
@@ -351,6 +429,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(otlp_messages_keep_content_and_order),
+        cmocka_unit_test(json_is_a_line_for_each_message),
+        cmocka_unit_test(compressed_json_stands_behind_its_length),
+        cmocka_unit_test(a_folded_file_for_each_sample_type),
         cmocka_unit_test(a_pprof_file_per_profile),
         cmocka_unit_test(names_are_safe_and_tell_profiles_apart),
         cmocka_unit_test(a_disk_in_trouble_means_retry),

@@ -56,14 +56,14 @@ static void messages_follow_each_other(void **state)
     char path[256];
     test_folder_init(&f);
     test_folder_path(&f, "out", path);
-    assert_int_equal(file_open_messages(path, true, &cut, &e), ERR_OK);
+    assert_int_equal(file_open_messages(path, false, true, &cut, &e), ERR_OK);
     assert_int_equal(cut, 0);
     assert_int_equal(file_append(path, (struct bytes){two_messages, 6}, &e), ERR_OK);
     assert_int_equal(file_append(path, (struct bytes){two_messages + 6, 7}, &e), ERR_OK);
     assert_content(path, two());
-    assert_int_equal(file_open_messages(path, true, &cut, &e), ERR_OK);
+    assert_int_equal(file_open_messages(path, false, true, &cut, &e), ERR_OK);
     assert_content(path, two());
-    assert_int_equal(file_open_messages(path, false, &cut, &e), ERR_OK);
+    assert_int_equal(file_open_messages(path, false, false, &cut, &e), ERR_OK);
     assert_content(path, (struct bytes){NULL, 0});
     test_folder_fini(&f);
 }
@@ -81,7 +81,7 @@ static void half_a_message_is_cut_off(void **state)
         uint64_t cut;
         size_t whole = len < 6 ? 0 : 6;
         test_folder_write(&f, "out", (struct bytes){two_messages, len});
-        assert_int_equal(file_open_messages(path, true, &cut, &e), ERR_OK);
+        assert_int_equal(file_open_messages(path, false, true, &cut, &e), ERR_OK);
         assert_int_equal(cut, len - whole);
         assert_content(path, (struct bytes){two_messages, whole});
     }
@@ -99,8 +99,52 @@ static void zeros_behind_the_messages_are_cut_off(void **state)
     memcpy(content, two_messages, sizeof two_messages);
     test_folder_init(&f);
     test_folder_write(&f, "out", (struct bytes){content, sizeof content});
-    assert_int_equal(file_open_messages(test_folder_path(&f, "out", path), true, &cut, &e), ERR_OK);
+    assert_int_equal(file_open_messages(test_folder_path(&f, "out", path), false, true, &cut, &e), ERR_OK);
     assert_int_equal(cut, 100);
+    assert_content(path, two());
+    test_folder_fini(&f);
+}
+
+// The end of the last line is looked for block by block.
+static void half_a_line_is_cut_off(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t lines, half; // bytes
+    } cases[] = {{0, 0}, {10, 0}, {10, 3}, {0, 5}, {4096, 1}, {4095, 1}, {4096, 0}, {20, 9000}, {9000, 4096}};
+    struct test_folder f;
+    char path[256];
+    uint8_t content[16384];
+    test_folder_init(&f);
+    test_folder_path(&f, "out", path);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct err e = {0};
+        uint64_t cut;
+        size_t whole = cases[i].lines;
+        memset(content, 'x', sizeof content);
+        content[0] = '{';
+        if (whole != 0)
+            content[whole - 1] = '\n';
+        test_folder_write(&f, "out", (struct bytes){content, whole + cases[i].half});
+        assert_int_equal(file_open_messages(path, true, true, &cut, &e), ERR_OK);
+        assert_int_equal(cut, cases[i].half);
+        assert_content(path, (struct bytes){content, whole});
+    }
+    test_folder_fini(&f);
+}
+
+static void what_is_no_json_stays_as_it_is(void **state)
+{
+    (void)state;
+    struct test_folder f;
+    struct err e = {0};
+    uint64_t cut;
+    char path[256];
+    test_folder_init(&f);
+    test_folder_write(&f, "out", two());
+    test_folder_path(&f, "out", path);
+    assert_int_equal(file_open_messages(path, true, true, &cut, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "append: false"));
     assert_content(path, two());
     test_folder_fini(&f);
 }
@@ -119,7 +163,7 @@ static void another_kind_of_file_stays_as_it_is(void **state)
         struct err e = {0};
         uint64_t cut;
         test_folder_write(&f, "out", content);
-        assert_int_equal(file_open_messages(path, true, &cut, &e), ERR_INVALID);
+        assert_int_equal(file_open_messages(path, false, true, &cut, &e), ERR_INVALID);
         assert_non_null(strstr(e.text, "append: false"));
         assert_content(path, content);
     }
@@ -197,6 +241,8 @@ int main(void)
         cmocka_unit_test(messages_follow_each_other),
         cmocka_unit_test(half_a_message_is_cut_off),
         cmocka_unit_test(zeros_behind_the_messages_are_cut_off),
+        cmocka_unit_test(half_a_line_is_cut_off),
+        cmocka_unit_test(what_is_no_json_stays_as_it_is),
         cmocka_unit_test(another_kind_of_file_stays_as_it_is),
         cmocka_unit_test(a_failed_append_leaves_no_half_message),
         cmocka_unit_test(a_file_is_replaced_whole),

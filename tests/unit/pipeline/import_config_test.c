@@ -141,6 +141,36 @@ static void every_option_reaches_its_key(void **state)
     is_text(f, "service::telemetry::logs::level", "error");
 }
 
+static void how_files_are_read(void **state)
+{
+    struct fixture *f = *state;
+    give(&f->o.to, "http://h");
+    make(f);
+    assert_null(at(f, "receivers::import::format"));
+    assert_null(at(f, "receivers::import::sample_rate"));
+    assert_null(at(f, "receivers::import::match"));
+    give(&f->o.match, "(?P<service>[^/]+)/\\d \"x\"");
+    give(&f->o.input.from, "pprof");
+    give(&f->o.input.sample_type, "wall");
+    give(&f->o.input.sample_unit, "ms: #");
+    give(&f->o.input.sample_rate, "99.5");
+    give(&f->o.input.leaf_first, "true");
+    give(&f->o.input.missing_count, "true");
+    make(f);
+    is_string(f, "receivers::import::match", "(?P<service>[^/]+)/\\d \"x\"");
+    is_string(f, "receivers::import::format", "pprof");
+    is_string(f, "receivers::import::sample_type", "wall");
+    is_string(f, "receivers::import::sample_unit", "ms: #");
+    is_text(f, "receivers::import::sample_rate", "99.5");
+    is_text(f, "receivers::import::leaf_first", "true");
+    is_text(f, "receivers::import::missing_count_is_one", "true");
+    static const char *const bad[] = {"", "x", "0", "-1", "nan", "inf", "99x", "1e999"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        f->o.input.sample_rate.items[0] = bad[i];
+        fails(f, "--sample-rate is a number of samples per second above 0, such as 99");
+    }
+}
+
 static void urls_in_any_case(void **state)
 {
     struct fixture *f = *state;
@@ -168,7 +198,16 @@ static void to_a_folder(void **state)
     is_string(f, "exporters::file::path", "out");
     is_text(f, "exporters::file::format", "pprof");
     give(&f->o.format, "json");
-    fails(f, "--format is otlp or pprof, found \"json\"");
+    fails(f, "--format names no format of files in a folder");
+    f->o.format.count = 0;
+    give(&f->o.format, "otlp_json");
+    make(f);
+    is_string(f, "exporters::file::path", "out/profiles.jsonl");
+    is_text(f, "exporters::file::format", "otlp_json");
+    give(&f->o.format, "folded");
+    make(f);
+    is_string(f, "exporters::file::path", "out");
+    is_text(f, "exporters::file::format", "folded");
     give(&f->o.to, "");
     fails(f, "--to is empty: give a URL or a folder");
 }
@@ -502,6 +541,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(defaults),
         TEST(every_option_reaches_its_key),
+        TEST(how_files_are_read),
         TEST(urls_in_any_case),
         TEST(to_a_folder),
         TEST(servers_need_their_scheme),

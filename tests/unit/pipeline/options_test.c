@@ -8,36 +8,42 @@
 
 #include "pipeline/options.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-struct fixture {
-    struct option_values to, header, quiet;
-    struct err e;
-    int rest;
+struct values {
+    struct option_values to, header, quiet, kind, format;
 };
 
-enum { OPTION_COUNT = 3 };
+struct fixture {
+    struct values v;
+    struct err e;
+    int rest;
+    bool help;
+};
 
-static void describe(struct fixture *f, struct option out[OPTION_COUNT])
+static const char *format_name(size_t i)
 {
-    out[0] = (struct option){"to", "URL|DIR", "where to", &f->to};
-    out[1] = (struct option){"header", "K=V", "may be repeated", &f->header};
-    out[2] = (struct option){"quiet", NULL, "say less", &f->quiet};
+    static const char *const names[] = {"pprof", "folded", NULL};
+    return names[i];
 }
+
+static const struct option rows[] = {
+    {.name = "to", .letter = 'o', .value = "URL|DIR", .help = "where to", .offset = offsetof(struct values, to)},
+    {.name = "header", .value = "K=V", .help = "may be repeated", .offset = offsetof(struct values, header)},
+    {.name = "quiet", .letter = 'q', .help = "say less", .offset = offsetof(struct values, quiet)},
+    {.name = "kind", .value = "a|bc|d", .help = "one of three", .offset = offsetof(struct values, kind)},
+    {.name = "format", .value = "FORMAT", .choice = format_name, .help = "", .offset = offsetof(struct values, format)},
+};
+static const struct option_table table = {rows, sizeof rows / sizeof rows[0]};
 
 // argv: terminated by NULL, rearranged.
 static enum err_code parse(struct fixture *f, char **argv)
 {
-    struct option options[OPTION_COUNT];
     int argc = 0;
     while (argv[argc] != NULL)
         argc++;
     *f = (struct fixture){.rest = -1};
-    describe(f, options);
-    return options_parse(options, OPTION_COUNT, argc, argv, &f->rest, &f->e);
+    return options_parse(&table, &f->v, argc, argv, &f->rest, &f->help, &f->e);
 }
 
 #define ARGS(...) ((char *[]){__VA_ARGS__, NULL})
@@ -47,13 +53,13 @@ static void both_spellings_and_order(void **state)
     (void)state;
     struct fixture f;
     assert_int_equal(parse(&f, ARGS("--header=a=1", "--header", "b=2", "--header=", "--to", "x")), ERR_OK);
-    assert_int_equal(f.header.count, 3);
-    assert_string_equal(f.header.items[0], "a=1");
-    assert_string_equal(f.header.items[1], "b=2");
-    assert_string_equal(f.header.items[2], "");
-    assert_string_equal(option_last(&f.header), "");
-    assert_string_equal(option_last(&f.to), "x");
-    assert_null(option_last(&f.quiet));
+    assert_int_equal(f.v.header.count, 3);
+    assert_string_equal(f.v.header.items[0], "a=1");
+    assert_string_equal(f.v.header.items[1], "b=2");
+    assert_string_equal(f.v.header.items[2], "");
+    assert_string_equal(option_last(&f.v.header), "");
+    assert_string_equal(option_last(&f.v.to), "x");
+    assert_null(option_last(&f.v.quiet));
     assert_int_equal(f.rest, 0);
 }
 
@@ -67,8 +73,8 @@ static void what_is_no_option_comes_to_the_front(void **state)
     const char *rest[] = {"one", "-", "two", "--to", "--"};
     for (int i = 0; i < f.rest; i++)
         assert_string_equal(argv[i], rest[i]);
-    assert_int_equal(f.to.count, 1);
-    assert_int_equal(f.quiet.count, 1);
+    assert_int_equal(f.v.to.count, 1);
+    assert_int_equal(f.v.quiet.count, 1);
     assert_int_equal(parse(&f, ARGS("--")), ERR_OK);
     assert_int_equal(f.rest, 0);
 }
@@ -78,8 +84,8 @@ static void an_option_takes_whatever_follows(void **state)
     (void)state;
     struct fixture f;
     assert_int_equal(parse(&f, ARGS("--to", "--quiet")), ERR_OK);
-    assert_string_equal(option_last(&f.to), "--quiet");
-    assert_int_equal(f.quiet.count, 0);
+    assert_string_equal(option_last(&f.v.to), "--quiet");
+    assert_int_equal(f.v.quiet.count, 0);
 }
 
 static void switches(void **state)
@@ -87,12 +93,12 @@ static void switches(void **state)
     (void)state;
     struct fixture f;
     assert_int_equal(parse(&f, ARGS("--quiet", "file")), ERR_OK);
-    assert_string_equal(option_last(&f.quiet), "true");
+    assert_string_equal(option_last(&f.v.quiet), "true");
     assert_int_equal(f.rest, 1);
     assert_int_equal(parse(&f, ARGS("--quiet=true")), ERR_OK);
-    assert_int_equal(f.quiet.count, 1);
+    assert_int_equal(f.v.quiet.count, 1);
     assert_int_equal(parse(&f, ARGS("--quiet", "--quiet=false")), ERR_OK);
-    assert_int_equal(f.quiet.count, 0);
+    assert_int_equal(f.v.quiet.count, 0);
     assert_int_equal(parse(&f, ARGS("--quiet=maybe")), ERR_INVALID);
     assert_string_equal(f.e.text, "--quiet takes no value, or true or false");
 }
@@ -132,40 +138,75 @@ static void too_many_of_one(void **state)
     (void)state;
     for (int separate = 0; separate < 2; separate++) {
         struct fixture f;
-        char *argv[2 * COUNT_OF(f.header.items) + 3] = {NULL};
-        size_t count = COUNT_OF(f.header.items), n = 0;
+        char *argv[2 * COUNT_OF(f.v.header.items) + 3] = {NULL};
+        size_t count = COUNT_OF(f.v.header.items), n = 0;
         for (size_t i = 0; i < count; i++)
             argv[n++] = "--header=a=b";
         assert_int_equal(parse(&f, argv), ERR_OK);
-        assert_int_equal(f.header.count, count);
+        assert_int_equal(f.v.header.count, count);
         argv[n++] = separate ? "--header" : "--header=Authorization=s3cr3t";
         argv[n++] = separate ? "Authorization=s3cr3t" : NULL;
         fails("--header is given more than 64 times", argv);
     }
 }
 
-static void help_has_a_line_each(void **state)
+static void letters(void **state)
 {
     (void)state;
-    struct fixture f = {.rest = 0};
-    struct option options[OPTION_COUNT];
-    char text[512] = "";
-    describe(&f, options);
-    fflush(stdout);
-    int saved = dup(STDOUT_FILENO);
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
-    options_print(options, OPTION_COUNT);
-    fflush(stdout);
-    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
-    close(saved);
-    rewind(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    assert_string_equal(text, "  --to URL|DIR                   where to\n"
-                              "  --header K=V                   may be repeated\n"
-                              "  --quiet                        say less\n");
+    struct fixture f;
+    assert_int_equal(parse(&f, ARGS("-o", "x", "-", "-q", "-oy", "-o=z")), ERR_OK);
+    assert_int_equal(f.v.to.count, 3);
+    assert_string_equal(f.v.to.items[0], "x");
+    assert_string_equal(f.v.to.items[1], "y");
+    assert_string_equal(f.v.to.items[2], "=z");
+    assert_int_equal(f.v.quiet.count, 1);
+    assert_int_equal(f.rest, 1);
+    fails("--to needs a value: --to URL|DIR", ARGS("-o"));
+    fails("unknown option -x; a file of that name is written ./-x", ARGS("-x"));
+    fails("unknown option -qx; a file of that name is written ./-qx", ARGS("-qx"));
+    assert_int_equal(parse(&f, ARGS("--", "-x")), ERR_OK);
+    assert_int_equal(f.rest, 1);
+}
+
+static void help_ends_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    assert_int_equal(parse(&f, ARGS("a", "--help", "--no-such-thing")), ERR_OK);
+    assert_true(f.help);
+    assert_int_equal(parse(&f, ARGS("-h")), ERR_OK);
+    assert_true(f.help);
+    assert_int_equal(parse(&f, ARGS("--to", "--help", "--", "-h")), ERR_OK);
+    assert_false(f.help);
+    fails("unknown option --hepl, did you mean --help?", ARGS("--hepl"));
+}
+
+static void choices(void **state)
+{
+    (void)state;
+    struct fixture f;
+    assert_int_equal(parse(&f, ARGS("--kind", "a", "--kind=bc", "--kind", "d", "--format", "folded")), ERR_OK);
+    assert_int_equal(f.v.kind.count, 3);
+    fails("--kind takes one of: a, bc, d", ARGS("--kind", "b"));
+    fails("--kind takes one of: a, bc, d", ARGS("--kind="));
+    fails("--kind takes one of: a, bc, d", ARGS("--kind", "a|bc"));
+    fails("--format takes one of: pprof, folded", ARGS("--format=s3cr3t"));
+    char text[64];
+    assert_true(option_choice(&rows[3], 1, text, sizeof text));
+    assert_string_equal(text, "bc");
+    assert_false(option_choice(&rows[3], 3, text, sizeof text));
+    assert_false(option_choice(&rows[0], 0, text, sizeof text));
+    assert_false(option_choice(&rows[2], 0, text, sizeof text));
+    assert_false(option_choice(&rows[4], 2, text, sizeof text));
+}
+
+static void usage(void **state)
+{
+    (void)state;
+    char text[64];
+    assert_string_equal(option_usage(&rows[0], text, sizeof text), "-o, --to URL|DIR");
+    assert_string_equal(option_usage(&rows[1], text, sizeof text), "--header K=V");
+    assert_string_equal(option_usage(&rows[2], text, sizeof text), "-q, --quiet");
 }
 
 int main(void)
@@ -178,7 +219,10 @@ int main(void)
         cmocka_unit_test(errors_say_what_and_never_the_value),
         cmocka_unit_test(names_of_any_length),
         cmocka_unit_test(too_many_of_one),
-        cmocka_unit_test(help_has_a_line_each),
+        cmocka_unit_test(letters),
+        cmocka_unit_test(help_ends_it),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,65 @@ static void actions_put_values(void **state)
         assert_result(default_batch(), cases[i].yaml, cases[i].expected);
 }
 
+static void default_value_stands_in(void **state)
+{
+    (void)state;
+    assert_result(default_batch(),
+                  "attributes: [{key: b, action: insert, from_attribute: x, default_value: d},"
+                  " {key: c, action: upsert, from_attribute: n, default_value: d},"
+                  " {key: a, action: update, default_value: 1}]",
+                  "{\"a\":1,\"n\":7,\"b\":\"d\",\"c\":7}");
+}
+
+static void patterns_name_attributes(void **state)
+{
+    (void)state;
+    const struct key_value list[] = {PAIR("k8s.pod.name", TEXT("p")), PAIR("k8s.node.name", TEXT("n")),
+                                     PAIR("secret", TEXT("abc")), PAIR("my.secret", TEXT("abc"))};
+    assert_result(make_batch(list, 4),
+                  "attributes: [{pattern: '^k8s[.]', action: delete}, {key: my.secret, action: delete}]",
+                  "{\"secret\":\"abc\"}");
+    assert_result(make_batch(list, 4), "attributes: [{key: secret, pattern: pod, action: delete}]",
+                  "{\"k8s.node.name\":\"n\",\"my.secret\":\"abc\"}");
+    assert_result(make_batch(list + 2, 2), "attributes: [{key: secret, pattern: secret, action: hash}]",
+                  "{\"secret\":\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\","
+                  "\"my.secret\":\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"}");
+}
+
+static void extract_makes_attributes_of_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *expected;
+    } cases[] = {
+        {"^(?P<ns>[^/]+)/(?P<pod>.+)$", "{\"path\":\"shop/cart-7\",\"pod\":\"cart-7\",\"n\":7,\"ns\":\"shop\"}"},
+        {"(?P<digit>[0-9])", "{\"path\":\"shop/cart-7\",\"pod\":\"old\",\"n\":7,\"digit\":\"7\"}"}, // not anchored
+        {"^(?P<x>[0-9])", "{\"path\":\"shop/cart-7\",\"pod\":\"old\",\"n\":7}"},
+        {"shop(?P<x>9)?", "{\"path\":\"shop/cart-7\",\"pod\":\"old\",\"n\":7,\"x\":\"\"}"},
+        {"(?:shop)/(?P<path>.*)", "{\"path\":\"cart-7\",\"pod\":\"old\",\"n\":7}"}, // over the source itself
+    };
+    const struct key_value list[] = {PAIR("path", TEXT("shop/cart-7")), PAIR("pod", TEXT("old")),
+                                     PAIR("n", value_int(7))};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[160];
+        snprintf(yaml, sizeof yaml, "attributes: [{key: path, action: extract, pattern: '%s'}]", cases[i].pattern);
+        assert_result(make_batch(list, 3), yaml, cases[i].expected);
+    }
+    assert_result(make_batch(list + 2, 1),
+                  "attributes: [{key: n, action: extract, pattern: '(?P<x>.)'},"
+                  " {key: none, action: extract, pattern: '(?P<x>.)'}]",
+                  "{\"n\":7}");
+}
+
+// RE2 can be made to cut a character; half of one must not become an attribute.
+static void extract_leaves_broken_text(void **state)
+{
+    (void)state;
+    const struct key_value list = PAIR("a", TEXT("\xc3\xa9"));
+    assert_result(make_batch(&list, 1), "attributes: [{key: a, action: extract, pattern: '(?P<half>\\C)(?P<whole>)'}]",
+                  "{\"a\":\"\xc3\xa9\",\"whole\":\"\"}");
+}
+
 // The figures are those of sha256sum.
 static void hash_is_sha256_of_the_value(void **state)
 {
@@ -191,7 +250,7 @@ static void a_failed_allocation_leaves_the_batch(void **state)
     fake_env_init(&f, 1);
     fake_component_init(&c, &f, KIND_PROCESSOR, &resource_processor.module,
                         "attributes: [{key: a, action: hash}, {key: n, action: convert, converted_type: string},"
-                        " {key: other, action: upsert, value: x}]");
+                        " {key: other, action: upsert, value: x}, {key: n, action: extract, pattern: '(?P<b>.)'}]");
     struct batch *b = default_batch(), *before = b;
     enum err_code rc = ERR_MEMORY;
     size_t n = 1;
@@ -226,11 +285,26 @@ static void wrong_settings_are_named(void **state)
          "not both\n"},
         {"attributes:\n- {key: a, action: delete}\n- {key: a, action: hash, value: 1}",
          "test:3:26: processors.resource: attributes[1].value: has no meaning for hash\n"},
-        {"attributes:\n- {key: a, action: delete, pattern: x}",
-         "test:2:28: processors.resource: attributes[0].pattern: regular expressions come with the next release; "
-         "name the attribute with `key`\n"},
+        {"attributes:\n- {key: a, action: delete, pattern: '('}",
+         "test:2:28: processors.resource: attributes[0].pattern: \"(\" is no regular expression: missing ): (\n"},
+        {"attributes:\n- {key: a, action: delete, pattern: ''}",
+         "test:2:28: processors.resource: attributes[0].pattern: must not be empty\n"},
+        {"attributes:\n- {key: a, action: update, value: 1, pattern: x}",
+         "test:2:38: processors.resource: attributes[0].pattern: has no meaning for update\n"},
+        {"attributes:\n- {key: a, action: extract}",
+         "test:2:3: processors.resource: attributes[0]: extract needs `pattern`\n"},
         {"attributes:\n- {key: a, action: extract, pattern: x}",
-         "test:2:12: processors.resource: attributes[0].action: \"extract\" comes with the next release\n"},
+         "test:2:29: processors.resource: attributes[0].pattern: has no group; name what to extract as in "
+         "(?P<service>[^/]+)\n"},
+        {"attributes:\n- {key: a, action: extract, pattern: '(?P<b>x)(y)'}",
+         "test:2:29: processors.resource: attributes[0].pattern: group 2 has no name; write (?P<name>...), or (?:...) "
+         "for a group that is not to be extracted\n"},
+        {"attributes:\n- {action: extract, pattern: '(?P<b>x)'}",
+         "test:2:3: processors.resource: attributes[0]: extract needs `key`\n"},
+        {"attributes:\n- {key: a, action: insert, value: 1, default_value: 2}",
+         "test:2:38: processors.resource: attributes[0].default_value: is never used beside `value`\n"},
+        {"attributes:\n- {key: a, action: hash, default_value: 2}",
+         "test:2:26: processors.resource: attributes[0].default_value: has no meaning for hash\n"},
         {"attributes:\n- {key: a, action: convert}",
          "test:2:3: processors.resource: attributes[0]: convert needs `converted_type`: int, double or string\n"},
         {"attributes:\n- {key: a, action: delete, converted_type: int}",
@@ -238,7 +312,7 @@ static void wrong_settings_are_named(void **state)
         {"attributes:\n- {key: '', action: delete}",
          "test:2:4: processors.resource: attributes[0].key: must not be empty\n"},
         {"attributes:\n- {action: delete}",
-         "test:2:3: processors.resource: attributes[0]: the key \"key\" is required\n"},
+         "test:2:3: processors.resource: attributes[0]: delete needs `key` or `pattern`\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fake_env f;
@@ -261,6 +335,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(actions_put_values),
+        cmocka_unit_test(default_value_stands_in),
+        cmocka_unit_test(patterns_name_attributes),
+        cmocka_unit_test(extract_makes_attributes_of_groups),
+        cmocka_unit_test(extract_leaves_broken_text),
         cmocka_unit_test(hash_is_sha256_of_the_value),
         cmocka_unit_test(convert_leaves_what_it_cannot),
         cmocka_unit_test(only_changed_resources_are_copied),

@@ -243,6 +243,28 @@ static void test_identical_content_is_one_profile(void **state)
     fini(r);
 }
 
+static void test_paths_tell_services_apart(void **state)
+{
+    struct rig *r = *state;
+    char path[256];
+    assert_int_equal(mkdir(test_folder_path(&r->folder, "cart", path), 0755), 0);
+    assert_int_equal(mkdir(test_folder_path(&r->folder, "shop", path), 0755), 0);
+    write_profile(r, "cart/a.pb", 3);
+    write_profile(r, "shop/b.pb", 3);
+    write_profile(r, "shop/again.pb", 3);
+    write_profile(r, "none1.pb", 4);
+    write_profile(r, "none2.pb", 5);
+    start(r, NULL, AT_ONCE ", match: '(?P<service>cart|shop)/'", "", "");
+    wait_outcome(r, "sent", 4);
+    wait_outcome(r, "known", 1);
+    struct fake_seen seen = stop(r);
+    assert_int_equal(seen.taken_count, 4);
+    const char *first = strstr(r->service.log, ".pb does not match file.match");
+    assert_non_null(first);
+    assert_null(strstr(first + strlen(".pb does"), "does not match"));
+    fini(r);
+}
+
 static void test_the_same_file_of_two_services_is_two(void **state)
 {
     struct rig *r = *state;
@@ -711,6 +733,9 @@ static void test_settings(void **state)
     assert_planned(&w, "{file: {include: /a}, storage: s}",
                    "c:1:42: receivers.pprof: storage: no extension \"s\" is started");
     assert_planned(&w, "{file: {include: /a, after: move}}", "c:1:");
+    assert_planned(&w, "{file: {include: /a, match: '(?P<service>x)'}}", "");
+    assert_planned(&w, "{file: {include: /a, match: '(x)'}}",
+                   "c:1:41: receivers.pprof: file.match: group 1 has no name");
     assert_planned(&w, "{file: {include: /a, collection_interval: 1ms}}", "c:1:");
     fake_world_fini(&w);
 }
@@ -724,6 +749,7 @@ int main(void)
         IN_FOLDER(test_counts_what_came_in),
         IN_FOLDER(test_identical_content_is_one_profile),
         IN_FOLDER(test_the_same_file_of_two_services_is_two),
+        IN_FOLDER(test_paths_tell_services_apart),
         IN_FOLDER(test_growing_files_wait),
         IN_FOLDER(test_deleted_only_after_final),
         IN_FOLDER(test_nothing_is_deleted_while_the_peer_is_down),

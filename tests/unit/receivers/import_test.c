@@ -179,6 +179,21 @@ static void test_nothing_to_do(void **state)
     assert_int_equal(r->found, 0);
 }
 
+static void test_paths_tell_services_apart(void **state)
+{
+    struct rig *r = *state;
+    char path[256];
+    write_profile(r, "a.pb", 3);
+    write_profile(r, "b.pb", 3);
+    assert_int_equal(mkdir(test_folder_path(&r->folder, "sub", path), 0755), 0);
+    write_profile(r, "sub/c.pb", 3);
+    start_folder(r, ", match: '(?P<service>sub)/'", "");
+    struct fake_seen seen = join(r);
+    assert_int_equal(r->outcomes[FILE_SENT], 2);
+    assert_int_equal(r->outcomes[FILE_KNOWN], 1);
+    assert_int_equal(seen.taken_count, 2);
+}
+
 static void test_dry_run_sends_nothing(void **state)
 {
     struct rig *r = *state;
@@ -259,9 +274,10 @@ static void test_interrupted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_imports_a_folder),      IN_FOLDER(test_files_that_are_named), IN_FOLDER(test_nothing_to_do),
-        IN_FOLDER(test_dry_run_sends_nothing), IN_FOLDER(test_what_the_peer_says),   IN_FOLDER(test_little_memory),
-        IN_FOLDER(test_interrupted),
+        IN_FOLDER(test_imports_a_folder),      IN_FOLDER(test_files_that_are_named),
+        IN_FOLDER(test_nothing_to_do),         IN_FOLDER(test_paths_tell_services_apart),
+        IN_FOLDER(test_dry_run_sends_nothing), IN_FOLDER(test_what_the_peer_says),
+        IN_FOLDER(test_little_memory),         IN_FOLDER(test_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

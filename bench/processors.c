@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a list of ten rules costs a profile, whatever its size.
+#include "bench/bench.h"
+
+#include "base/mem.h"
+#include "processors/processors.h"
+#include "profile/builder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RUNS = 7, REPEATS = 2000, MAX_MICROSECONDS = 2 };
+
+static const char relabel_yaml[] =
+    "rules:\n"
+    "- {source_labels: [process_executable_path], regex: '.*/([^/]+)', target_label: service_name}\n"
+    "- {source_labels: [k8s_namespace_name, k8s_pod_label_app], separator: /, regex: '(.+)/(.+)',\n"
+    "   target_label: app, replacement: $1-$2}\n"
+    "- {action: drop, source_labels: [k8s_namespace_name], regex: kube-system|kube-public}\n"
+    "- {action: keep, source_labels: [deployment_environment_name], regex: prod|staging}\n"
+    "- {action: labelmap, regex: k8s_pod_label_(.+)}\n"
+    "- {action: lowercase, source_labels: [host_name], target_label: host_name}\n"
+    "- {target_label: cluster, replacement: eu-1}\n"
+    "- {action: labeldrop, regex: process_command_args|process_pid}\n"
+    "- {source_labels: [service_version], regex: 'v?(\\d+)\\..*', target_label: major}\n"
+    "- {action: labeldrop, regex: k8s_pod_label_.*}\n";
+
+static const char resource_yaml[] = "attributes:\n"
+                                    "- {key: service.name, action: upsert, from_attribute: k8s.pod.label.app}\n"
+                                    "- {key: cluster, action: insert, value: eu-1}\n"
+                                    "- {key: host.name, action: update, value: node}\n"
+                                    "- {key: process.command_args, action: delete}\n"
+                                    "- {key: process.pid, action: convert, converted_type: string}\n"
+                                    "- {key: team, action: upsert, value: shop}\n"
+                                    "- {key: k8s.pod.label.app, action: delete}\n"
+                                    "- {key: k8s.pod.label.team, action: delete}\n"
+                                    "- {key: major, action: insert, value: 3}\n"
+                                    "- {key: none, action: delete}\n";
+
+// --- a processor without a service ---
+
+struct bench_processor {
+    struct processor *processor;
+    struct arena arena;
+    struct batch *batch;
+};
+
+static struct processor *create_processor(struct arena *arena, const struct processor_module *m, const char *yaml)
+{
+    struct config_errors errors;
+    struct err e;
+    config_errors_init(&errors);
+    struct config_node *node = config_parse_yaml(arena, bytes_from_text(yaml), "bench", &errors);
+    const struct field_target target = {m->module.fields, arena_alloc(arena, m->module.settings_size)};
+    CHECK(node != NULL &&
+          fields_decode(&target, 1, node, (struct config_position){"bench", 1, 1}, "bench", arena, &errors));
+    config_errors_fini(&errors);
+    struct processor *p = arena_alloc(arena, m->module.instance_size);
+    p->module = m;
+    CHECK(m->create(p, target.settings, &e) == ERR_OK);
+    return p;
+}
+
+// --- one profile ---
+
+#define PAIR(name, text)                                                                                               \
+    {                                                                                                                  \
+        BYTES_LITERAL(name),                                                                                           \
+        {                                                                                                              \
+            .kind = VALUE_STRING, .bytes = BYTES_LITERAL(text)                                                         \
+        }                                                                                                              \
+    }
+
+static void add_samples(struct builder *b, uint32_t count)
+{
+    struct sample_writer samples;
+    struct observation_writer observations;
+    sample_writer_init(&samples, b);
+    observation_writer_init(&observations, b);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct value v = value_int(i % 100);
+        uint32_t attribute = builder_attribute(b, builder_string_text(b, "thread.id"), 0, &v);
+        sample_writer_add(&samples, 0, builder_attribute_set(b, &attribute, 1), 0);
+        observation_writer_add_value(&observations, 1);
+    }
+    struct profile p = {.columns = sample_writer_take(&samples),
+                        .observations = observation_writer_take(&observations)};
+    builder_profile(b, &p);
+    sample_writer_fini(&samples);
+    observation_writer_fini(&observations);
+}
+
+static struct batch *make_batch(uint32_t samples)
+{
+    const struct key_value attributes[] = {
+        PAIR("service.name", "unknown_service"),
+        PAIR("service.version", "v3.14.1"),
+        PAIR("host.name", "Node-17.example.com"),
+        PAIR("process.executable.path", "/usr/local/bin/checkout"),
+        PAIR("process.pid", "4711"),
+        PAIR("process.command_args", "/usr/local/bin/checkout --port 8080"),
+        PAIR("deployment.environment.name", "prod"),
+        PAIR("k8s.namespace.name", "shop"),
+        PAIR("k8s.pod.name", "checkout-6d4cf56db6-x7x2p"),
+        PAIR("k8s.node.name", "ip-10-0-3-17"),
+        PAIR("k8s.pod.label.app", "checkout"),
+        PAIR("k8s.pod.label.team", "payments"),
+    };
+    const struct bytes nothing = {NULL, 0};
+    struct builder *b = builder_create(0);
+    struct batch *batch;
+    struct err e;
+    builder_resource(b, attributes, COUNT_OF(attributes), 0, nothing);
+    builder_scope(b, nothing, nothing, NULL, 0, 0, nothing);
+    add_samples(b, samples);
+    CHECK(builder_finish(b, &batch, &e) == ERR_OK);
+    builder_destroy(&b);
+    return batch;
+}
+
+// --- measuring ---
+
+static void run_processor(void *arg)
+{
+    struct bench_processor *p = arg;
+    for (int i = 0; i < REPEATS; i++) {
+        struct batch *b = batch_ref(p->batch);
+        struct err e;
+        CHECK(p->processor->module->process(p->processor, &b, &e) == ERR_OK && b != p->batch);
+        batch_unref(&b);
+    }
+}
+
+static void measure(const struct processor_module *m, const char *yaml, uint32_t samples)
+{
+    struct bench_processor p = {.batch = make_batch(samples)};
+    char input[64], metric[64];
+    arena_init(&p.arena, 0);
+    p.processor = create_processor(&p.arena, m, yaml);
+    double seconds = best_cpu_seconds(RUNS, run_processor, &p) / REPEATS;
+    snprintf(input, sizeof input, "12 attributes, %u samples", samples);
+    snprintf(metric, sizeof metric, "%s, ten rules, us", m->module.type);
+    const struct row r = {"processors (one thread, best of 7)", input, metric, seconds * 1e6, MAX_MICROSECONDS, false};
+    report_row(&r);
+    m->destroy(p.processor);
+    arena_fini(&p.arena);
+    batch_unref(&p.batch);
+}
+
+void bench_processors(void)
+{
+    static const uint32_t sizes[] = {100, 100000};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        measure(&relabel_processor, relabel_yaml, sizes[i]);
+        measure(&resource_processor, resource_yaml, sizes[i]);
+    }
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D FOLDER=view/page -D OUT=flame_parts.c -P EmbedPage.cmake: puts flame.html, the styles and the scripts together
+# and writes them as C arrays, cut where the data go. The page's policy names the hashes of its style and its script, so
+# a browser runs nothing else.
+set(styles palette.css flame.css)
+set(scripts format.js model.js graph.js lists.js table.js main.js)
+
+# Base64 of a SHA-256: three hexadecimal digits are two of its characters.
+function(base64_of_sha256 hex out)
+  set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+  set(text "")
+  foreach(at RANGE 0 62 3)
+    string(SUBSTRING "${hex}" ${at} 3 three)
+    math(EXPR high "0x${three} >> 6")
+    math(EXPR low "0x${three} & 63")
+    string(SUBSTRING "${digits}" ${high} 1 a)
+    string(SUBSTRING "${digits}" ${low} 1 b)
+    string(APPEND text "${a}${b}")
+  endforeach()
+  string(SUBSTRING "${hex}" 63 1 last)
+  math(EXPR last "0x${last} << 2")
+  string(SUBSTRING "${digits}" ${last} 1 a)
+  set(${out} "${text}${a}=" PARENT_SCOPE)
+endfunction()
+
+function(read_all out)
+  set(text "")
+  foreach(name IN LISTS ARGN)
+    file(READ "${FOLDER}/${name}" one)
+    string(APPEND text "${one}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+function(append_array name text)
+  file(WRITE "${OUT}.part" "${text}")
+  file(READ "${OUT}.part" hex HEX)
+  file(REMOVE "${OUT}.part")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  file(APPEND "${OUT}.new" "static const uint8_t ${name}_bytes[] = {${bytes}};\n"
+    "const struct bytes ${name} = {${name}_bytes, sizeof ${name}_bytes};\n")
+endfunction()
+
+read_all(palette palette.css)
+read_all(style ${styles})
+read_all(script ${scripts})
+set(script "\"use strict\";\n(() => {\n${script}})();\n")
+string(SHA256 style_hash "${style}")
+string(SHA256 script_hash "${script}")
+base64_of_sha256(${style_hash} style_hash)
+base64_of_sha256(${script_hash} script_hash)
+
+read_all(page flame.html)
+string(REPLACE "@STYLE_HASH@" "sha256-${style_hash}" page "${page}")
+string(REPLACE "@SCRIPT_HASH@" "sha256-${script_hash}" page "${page}")
+string(FIND "${page}" "@DATA@" cut)
+string(SUBSTRING "${page}" 0 ${cut} before)
+math(EXPR cut "${cut} + 6")
+string(SUBSTRING "${page}" ${cut} -1 after)
+string(REPLACE "@STYLE@" "${style}" before "${before}")
+string(REPLACE "@SCRIPT@" "${script}" after "${after}")
+
+file(WRITE "${OUT}.new" "// Written by cmake/EmbedPage.cmake.\n#include \"view/flame_parts.h\"\n")
+append_array(flame_page_before_data "${before}")
+append_array(flame_page_after_data "${after}")
+append_array(flame_palette "${palette}")
+file(RENAME "${OUT}.new" "${OUT}")

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/otlp_messages.h"
+
+#include "base/mem.h"
+#include "codec/compress.h"
+#include "codec/otlp.h"
+#include "codec/pprof.h"
+#include "profile/edit.h"
+#include "profile/merge.h"
+
+#include <inttypes.h>
+
+enum { PREFIX_BYTES = 4 };
+
+void otlp_messages_init(struct otlp_messages *m, const struct decode_options *options, struct err *e)
+{
+    *m = (struct otlp_messages){.options = options, .e = e};
+}
+
+static enum err_code decode_one(const struct otlp_messages *m, struct bytes request, struct batch **out)
+{
+    const struct decode_limits *l = decode_limits_of(m->options);
+    struct otlp_limits limits = otlp_default_limits;
+    limits.max_samples = l->max_samples;
+    limits.max_stack_depth = l->max_stack_depth;
+    limits.max_batch_bytes = l->max_batch_bytes;
+    return otlp_decode(request, &limits, out, m->e);
+}
+
+// From the second one on they are copied into a builder, whose maximum holds for all of them.
+static enum err_code join(struct otlp_messages *m, struct batch *b)
+{
+    if (m->builder == NULL) {
+        m->builder = builder_create(decode_limits_of(m->options)->max_batch_bytes);
+        if (m->builder == NULL)
+            return err_set(m->e, ERR_MEMORY, "out of memory while joining OTLP requests");
+        builder_add_batch(m->builder, m->first);
+        batch_unref(&m->first);
+    }
+    builder_add_batch(m->builder, b);
+    return ERR_OK; // its failure sticks, builder_finish tells
+}
+
+enum err_code otlp_messages_add(struct otlp_messages *m, struct bytes request)
+{
+    struct batch *b;
+    uint32_t max_samples = decode_limits_of(m->options)->max_samples;
+    if (m->code != ERR_OK || (m->code = decode_one(m, request, &b)) != ERR_OK)
+        return m->code;
+    m->samples += b->sample_count;
+    if (m->samples > max_samples) {
+        m->code = err_set(m->e, ERR_LIMIT,
+                          "the requests of this file have %" PRIu64 " samples so far, max_samples "
+                          "allows %" PRIu32,
+                          m->samples, max_samples);
+    } else if (m->first == NULL && m->builder == NULL) {
+        m->first = batch_ref(b);
+    } else {
+        m->code = join(m, b);
+    }
+    batch_unref(&b);
+    return m->code;
+}
+
+// --- the options' attributes ---
+
+static bool is_among(struct bytes key, const struct key_value *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (bytes_equal(key, list[i].key))
+            return true;
+    return false;
+}
+
+struct attribute_setter {
+    const struct decode_options *options;
+    struct key_value *room; // of the list made last
+};
+
+// The resource's own, but for those of the same keys, and the options'.
+static enum err_code combine(void *arg, uint32_t resource, uint32_t scope, const struct key_value *list, uint32_t count,
+                             const struct key_value **out, uint32_t *count_out, struct err *e)
+{
+    (void)resource;
+    (void)scope;
+    struct attribute_setter *s = arg;
+    const struct decode_options *o = s->options;
+    free(s->room);
+    s->room = mem_try_array((size_t)count + o->resource_attribute_count, sizeof *s->room);
+    if (s->room == NULL)
+        return err_set(e, ERR_MEMORY, "out of memory while setting resource attributes");
+    *count_out = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_among(list[i].key, o->resource_attributes, o->resource_attribute_count))
+            s->room[(*count_out)++] = list[i];
+    memcpy(s->room + *count_out, o->resource_attributes, o->resource_attribute_count * sizeof *s->room);
+    *count_out += o->resource_attribute_count;
+    *out = s->room;
+    return ERR_OK;
+}
+
+static enum err_code set_attributes(const struct otlp_messages *m, struct batch **b)
+{
+    struct attribute_setter s = {.options = m->options};
+    const struct part_attributes_change change = {.change = combine, .arg = &s};
+    if (m->options->resource_attribute_count == 0)
+        return ERR_OK;
+    enum err_code rc = batch_change_part_attributes(b, &change, m->e);
+    free(s.room);
+    return rc;
+}
+
+// --- the options' time ---
+
+struct time_setter {
+    const struct decode_options *options;
+    struct decode_report *report;
+};
+
+// Only what is 0 or asked for is touched: OTLP says its unit, and tests may live in 1970.
+static bool set_time(void *arg, struct profile *p)
+{
+    struct time_setter *s = arg;
+    if (p->time_nanos != 0 && !s->options->force_fallback_time)
+        return false;
+    uint64_t time = (uint64_t)decode_time(s->options, (int64_t)p->time_nanos, s->report);
+    bool changed = time != p->time_nanos;
+    p->time_nanos = time;
+    return changed;
+}
+
+static enum err_code set_times(const struct otlp_messages *m, struct batch **b, struct decode_report *report)
+{
+    struct time_setter s = {m->options, report};
+    return m->options->fallback_time_nanos == 0 ? ERR_OK : batch_change_profiles(b, set_time, &s, m->e);
+}
+
+enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, struct decode_report *report)
+{
+    struct batch *b = m->first;
+    m->first = NULL;
+    if (m->code == ERR_OK && m->builder != NULL)
+        m->code = builder_finish(m->builder, &b, m->e);
+    if (m->code == ERR_OK && b == NULL) // no request at all, which is none with nothing in it
+        m->code = decode_one(m, (struct bytes){NULL, 0}, &b);
+    if (m->code == ERR_OK)
+        m->code = set_attributes(m, &b);
+    if (m->code == ERR_OK)
+        m->code = set_times(m, &b, report);
+    if (m->code == ERR_OK) {
+        report->samples = b->sample_count;
+        report->sample_types = b->profile_count;
+        report->repaired_utf8 += m->repaired_strings;
+    } else {
+        batch_unref(&b);
+    }
+    builder_destroy(&m->builder);
+    *out = b;
+    return m->code;
+}
+
+// --- streams ---
+
+static size_t message_len(struct bytes data)
+{
+    return (size_t)data.data[0] << 24 | (size_t)data.data[1] << 16 | (size_t)data.data[2] << 8 | data.data[3];
+}
+
+static bool is_stream(struct bytes data)
+{
+    if (data.len <= PREFIX_BYTES)
+        return false;
+    struct bytes message = {data.data + PREFIX_BYTES, message_len(data)};
+    return message.len <= data.len - PREFIX_BYTES &&
+           (pprof_is_otlp(message) || compression_detect(message) != COMPRESSION_NONE);
+}
+
+bool otlp_file_recognise(struct bytes data)
+{
+    return pprof_is_otlp(data) || is_stream(data);
+}
+
+// Nothing that begins so is a request in protobuf.
+static bool is_json(struct bytes message)
+{
+    return message.len != 0 && message.data[0] == '{';
+}
+
+static enum err_code add_message(struct otlp_messages *m, struct bytes message, size_t *inflated, struct err *e)
+{
+    enum compression compression = compression_detect(message);
+    if (compression == COMPRESSION_NONE)
+        return otlp_messages_add(m, message);
+    size_t max = decode_limits_of(m->options)->max_inflated_bytes;
+    struct buf raw;
+    buf_init(&raw, SIZE_MAX);
+    if (max != 0 && *inflated >= max)
+        m->code = err_set(e, ERR_LIMIT, "max_inflated_size: the messages have %zu bytes so far, allowed are %zu",
+                          *inflated, max);
+    else
+        m->code = decompress(compression, message, max == 0 ? 0 : max - *inflated, "max_inflated_size", &raw, e);
+    *inflated += raw.len;
+    if (m->code == ERR_OK)
+        m->code = (is_json(buf_bytes(&raw)) ? otlp_messages_add_json : otlp_messages_add)(m, buf_bytes(&raw));
+    buf_fini(&raw);
+    return m->code;
+}
+
+static enum err_code add_stream(struct otlp_messages *m, struct bytes data, struct err *e)
+{
+    size_t inflated = 0;
+    enum err_code rc = ERR_OK;
+    for (uint64_t number = 1; data.len != 0 && rc == ERR_OK; number++) {
+        size_t len = data.len < PREFIX_BYTES ? 0 : message_len(data);
+        if (data.len < PREFIX_BYTES || len > data.len - PREFIX_BYTES) {
+            rc = m->code = err_set(e, ERR_INVALID, "the file ends within a message of %zu bytes", len);
+        } else {
+            rc = add_message(m, (struct bytes){data.data + PREFIX_BYTES, len}, &inflated, e);
+            data.data += PREFIX_BYTES + len;
+            data.len -= PREFIX_BYTES + len;
+        }
+        if (rc != ERR_OK)
+            err_prefix(e, "message %" PRIu64, number);
+    }
+    return rc;
+}
+
+enum err_code otlp_file_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+                               struct decode_report *report, struct err *e)
+{
+    struct otlp_messages m;
+    otlp_messages_init(&m, options, e);
+    if (is_stream(data))
+        (void)!add_stream(&m, data, e);
+    else
+        (void)!otlp_messages_add(&m, data);
+    return otlp_messages_finish(&m, out, report);
+}

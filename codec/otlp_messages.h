@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that hold several OTLP requests: they become one batch. Internal to codec/.
+#ifndef CODEC_OTLP_MESSAGES_H
+#define CODEC_OTLP_MESSAGES_H
+
+#include "codec/decode.h"
+
+struct otlp_messages {
+    const struct decode_options *options;
+    struct err *e;
+    struct batch *first;     // the only one so far, or
+    struct builder *builder; // those up to now
+    uint64_t samples, repaired_strings;
+    enum err_code code; // the first failure sticks
+};
+
+void otlp_messages_init(struct otlp_messages *m, const struct decode_options *options, struct err *e);
+// One request in protobuf.
+enum err_code otlp_messages_add(struct otlp_messages *m, struct bytes request) MUST_USE;
+// otlp_json_read.c: all requests of a JSON text, one behind the other.
+enum err_code otlp_messages_add_json(struct otlp_messages *m, struct bytes data) MUST_USE;
+// The batch, with the options' resource attributes, if all went well; frees what m holds in every case.
+enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, struct decode_report *report) MUST_USE;
+
+// One request, or a stream, as the file exporter writes it: each request behind its length in 4 bytes, big-endian,
+// compressed or not; compressed ones may be JSON, too.
+bool otlp_file_recognise(struct bytes data);
+enum err_code otlp_file_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+                               struct decode_report *report, struct err *e) MUST_USE;
+
+#endif

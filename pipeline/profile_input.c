@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/profile_input.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "view/call_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 1 << 20, MAX_TYPES = 1024 };
+
+// --- names of formats ---
+
+static const char *format_name(size_t wanted, bool read)
+{
+    for (const struct format *const *f = formats; *f != NULL; f++)
+        if ((read ? (*f)->decode != NULL : (*f)->encode != NULL) && wanted-- == 0)
+            return (*f)->name;
+    return NULL;
+}
+
+const char *input_format_name(size_t i)
+{
+    return format_name(i, true);
+}
+
+const char *output_format_name(size_t i)
+{
+    return format_name(i, false);
+}
+
+// --- options ---
+
+static enum err_code parse_rate(const char *text, double *out, struct err *e)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(*out) || *out <= 0)
+        return err_set(e, ERR_INVALID, "--sample-rate is a number of samples per second above 0, such as 99");
+    return ERR_OK;
+}
+
+enum err_code input_folded_options(const struct input_options *o, struct folded_options *out, struct err *e)
+{
+    const char *rate = option_last(&o->sample_rate);
+    *out = (struct folded_options){
+        .sample_type = option_last(&o->sample_type),
+        .sample_unit = option_last(&o->sample_unit),
+        .leaf_first = o->leaf_first.count != 0,
+        .missing_count_is_one = o->missing_count.count != 0,
+    };
+    return rate != NULL ? parse_rate(rate, &out->sample_rate, e) : ERR_OK;
+}
+
+// --- reading ---
+
+static enum err_code read_all(int fd, const char *name, struct buf *out, struct err *e)
+{
+    ssize_t n = 1;
+    while (n != 0) {
+        if (!buf_reserve(out, READ_BYTES))
+            return out->too_large
+                       ? err_set(e, ERR_LIMIT, "%s has more than %zu bytes: that is the most a command reads", name,
+                                 out->max_bytes - READ_BYTES)
+                       : err_set(e, ERR_MEMORY, "out of memory after %zu bytes of %s", out->len, name);
+        n = read(fd, out->data + out->len, READ_BYTES);
+        if (n < 0 && errno != EINTR)
+            return err_set(e, ERR_IO, "cannot read %s: %s", name, strerror(errno));
+        out->len += n > 0 ? (size_t)n : 0;
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_file(const char *path, struct buf *out, struct err *e)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(STDIN_FILENO, "the standard input", out, e);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, ERR_IO, "cannot open %s: %s", path, strerror(errno));
+    enum err_code rc = read_all(fd, path, out, e);
+    close(fd);
+    return rc;
+}
+
+// --- what was noticed ---
+
+static void note_report(const struct command_line *line, const char *path, const struct decode_report *r)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } notes[] = {
+        {r->rounded_values, "fractions that were rounded"},
+        {r->cut_stacks, "stacks that are too deep and were cut at the root's end"},
+        {r->guessed_time, "profiles without a time that makes sense"},
+        {r->repaired_time, "times in another unit than nanoseconds, repaired"},
+        {r->repaired_utf8, "texts that are not UTF-8, repaired"},
+        {r->repaired_functions, "functions without ids, told apart by their order"},
+        {r->unknown_mappings, "locations that name a mapping that is not there"},
+    };
+    if (r->bad_lines != 0)
+        command_note(line, "%s: lines passed over: %" PRIu64 ", the first: %s", path, r->bad_lines, r->first_bad.text);
+    for (size_t i = 0; i < COUNT_OF(notes); i++)
+        if (notes[i].count != 0)
+            command_note(line, "%s: %s: %" PRIu64, path, notes[i].what, notes[i].count);
+}
+
+// --- both ---
+
+// A person who names a file means it: larger ones than a service takes.
+static struct decode_limits command_limits(void)
+{
+    struct decode_limits limits = decode_default_limits;
+    limits.max_inflated_bytes = LIMIT_COMMAND_BYTES;
+    limits.max_batch_bytes = LIMIT_COMMAND_BATCH_BYTES;
+    limits.max_samples = LIMIT_COMMAND_SAMPLES;
+    return limits;
+}
+
+static enum err_code decode(const struct command_line *line, const char *path, const struct input_options *o,
+                            struct bytes data, struct batch **out, struct err *e)
+{
+    struct decode_limits limits = command_limits();
+    struct decode_options options = {.limits = &limits};
+    struct decode_report report;
+    const char *from = option_last(&o->from);
+    const struct format_choice choice = {.format = from != NULL ? format_find(from) : NULL, .path = path};
+    enum err_code rc = input_folded_options(o, &options.folded, e);
+    if (rc != ERR_OK)
+        return rc;
+    rc = format_decode(data, &choice, &options, out, &report, e);
+    if (rc == ERR_OK && (*out)->profile_count == 0)
+        command_note(line, "%s: there are no profiles in it", path);
+    if (rc == ERR_OK)
+        note_report(line, path, &report);
+    else
+        err_prefix(e, "%s", path);
+    return rc;
+}
+
+enum err_code input_read(const struct command_line *line, const char *path, const struct input_options *o,
+                         struct batch **out, struct err *e)
+{
+    struct buf data;
+    *out = NULL;
+    buf_init(&data, LIMIT_COMMAND_BYTES + READ_BYTES);
+    enum err_code rc = read_file(path, &data, e);
+    if (rc == ERR_OK)
+        rc = decode(line, path, o, buf_bytes(&data), out, e);
+    buf_fini(&data);
+    return rc;
+}
+
+enum err_code check_sample_type(const struct batch *b, const char *type, struct err *e)
+{
+    struct sample_type_name there[MAX_TYPES];
+    char names[512] = "";
+    size_t count = batch_sample_types(b, there, MAX_TYPES), len = 0;
+    for (size_t i = 0; i < count && i < MAX_TYPES; i++) {
+        if (bytes_equal_text(there[i].type, type))
+            return ERR_OK;
+        len +=
+            (size_t)snprintf(names + len, sizeof names - len, "%s%.*s", i == 0 ? "" : ", ", BYTES_PRINT(there[i].type));
+        len = len < sizeof names ? len : sizeof names - 1;
+    }
+    return err_set(e, ERR_INVALID, "there is no sample type \"%s\", there are: %s", type,
+                   names[0] != '\0' ? names : "none at all");
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// How commands read a file of profiles, and the options they share for it.
+#ifndef PIPELINE_PROFILE_INPUT_H
+#define PIPELINE_PROFILE_INPUT_H
+
+#include "codec/formats.h"
+#include "pipeline/main.h"
+
+struct input_options {
+    struct option_values from, sample_type, sample_unit, sample_rate, leaf_first, missing_count;
+};
+
+const char *input_format_name(size_t i);  // of those that are read
+const char *output_format_name(size_t i); // of those that are written
+
+// The rows for a member of type struct input_options in a command's struct.
+#define INPUT_OPTIONS(type_, member_)                                                                                  \
+    {.name = "from",                                                                                                   \
+     .value = "FORMAT",                                                                                                \
+     .choice = input_format_name,                                                                                      \
+     .help = "what the input is; default: told from content and name",                                                 \
+     .offset = offsetof(type_, member_.from)},                                                                         \
+        {.name = "sample-type",                                                                                        \
+         .value = "TYPE",                                                                                              \
+         .help = "folded stacks: what is counted; default samples, with a rate cpu",                                   \
+         .offset = offsetof(type_, member_.sample_type)},                                                              \
+        {.name = "sample-unit",                                                                                        \
+         .value = "UNIT",                                                                                              \
+         .help = "folded stacks: its unit; default count, with a rate nanoseconds",                                    \
+         .offset = offsetof(type_, member_.sample_unit)},                                                              \
+        {.name = "sample-rate",                                                                                        \
+         .value = "HZ",                                                                                                \
+         .help = "folded stacks: samples taken per second, so that counts become time",                                \
+         .offset = offsetof(type_, member_.sample_rate)},                                                              \
+        {.name = "leaf-first",                                                                                         \
+         .help = "folded stacks: the leaf stands first",                                                               \
+         .offset = offsetof(type_, member_.leaf_first)},                                                               \
+    {                                                                                                                  \
+        .name = "missing-count-is-one", .help = "folded stacks: a line without a count counts one",                    \
+        .offset = offsetof(type_, member_.missing_count)                                                               \
+    }
+
+// What the options say; their texts are borrowed. ERR_INVALID for a rate that is none.
+enum err_code input_folded_options(const struct input_options *o, struct folded_options *out, struct err *e) MUST_USE;
+
+// Reads path ("-" = standard input) whole and decodes it; one reference on success. What was noticed on the way is said
+// on stderr, a line each. Errors name the file.
+enum err_code input_read(const struct command_line *line, const char *path, const struct input_options *o,
+                         struct batch **out, struct err *e) MUST_USE;
+
+// ERR_INVALID names the sample types that are there, if there is none of that name.
+enum err_code check_sample_type(const struct batch *b, const char *type, struct err *e) MUST_USE;
+
+#endif

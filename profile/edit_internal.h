@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside profile/: the walk over all profiles of a batch that edits share.
+#ifndef PROFILE_EDIT_INTERNAL_H
+#define PROFILE_EDIT_INTERNAL_H
+
+#include "base/err.h"
+#include "profile/batch.h"
+
+// change gets a private copy of a profile's header with a reference to each of its parts, which it may replace, and sets
+// *changed when it did something. False = it failed.
+struct profile_walk {
+    bool (*change)(void *arg, uint32_t resource, uint32_t scope, struct profile *p, bool *changed);
+    void *arg;
+};
+
+// A reference to each resource, changed or not, malloc'ed; NULL when memory is out or change failed.
+struct resource **batch_walk_profiles(const struct batch *b, const struct profile_walk *w, bool *changed_out) MUST_USE;
+void resources_drop(struct resource **list, uint32_t count);
+
+// *b becomes a batch of as many resources; the dictionary and the list are taken over in every case.
+enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources,
+                            struct err *e) MUST_USE;
+
+#endif
