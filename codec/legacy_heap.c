@@ -147,7 +147,7 @@ static bool read_heap_line(struct legacy *l, struct bytes line, int64_t rate)
 bool legacy_read_heap(struct legacy *l, struct bytes header)
 {
     struct bytes line = {0};
-    int64_t rate;
+    int64_t rate = 0;
     if (!read_header(l, header, &rate))
         return false;
     while (legacy_line(l, &line) && !legacy_begins_maps(line))

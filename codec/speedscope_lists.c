@@ -24,7 +24,7 @@ static bool place_of(struct speedscope_reader *r, uint32_t stack, struct speedsc
 // Adds to what the stack in open weighs. Equal stacks of a profile are one row.
 static bool add_weight(struct speedscope_reader *r, long double weight)
 {
-    struct speedscope_place *place;
+    struct speedscope_place *place = NULL;
     void *rows = r->rows;
     for (size_t i = r->open_count; i-- > 0;)
         if (!frame_stack_add(&r->stack, r->frames[r->open[i]]))

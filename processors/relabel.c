@@ -13,6 +13,7 @@ struct relabel {
     struct relabel_rules rules;
     enum relabel_level level;
     bool scope, profile, trace;
+    struct relabel_cache *cache;        // NULL = none
     struct relabel_work *_Atomic spare; // from the batch before, so that small ones allocate little
 };
 
@@ -72,6 +73,10 @@ static enum err_code create(struct processor *self, const void *settings, struct
     p->scope = relabel_settings_includes(s, "scope");
     p->profile = relabel_settings_includes(s, "profile");
     p->trace = s->trace;
+    if (p->level == RELABEL_RESOURCE && !p->scope && !p->profile && !p->trace) {
+        p->cache = MEM_NEW(struct relabel_cache);
+        relabel_cache_init(p->cache);
+    }
     return create_rules(p, s, e);
 }
 
@@ -81,6 +86,7 @@ static struct relabel_work *take_work(struct relabel *p)
     if (w == NULL) {
         w = MEM_NEW(struct relabel_work);
         relabel_work_init(w, &p->rules, p->scope, p->profile);
+        w->cache = p->cache;
     }
     return w;
 }
@@ -116,6 +122,9 @@ static void destroy(struct processor *self)
 {
     struct relabel *p = (struct relabel *)self;
     destroy_work(atomic_load(&p->spare));
+    if (p->cache != NULL)
+        relabel_cache_fini(p->cache);
+    free(p->cache);
     for (size_t i = 0; i < p->rules.count; i++)
         relabel_rule_fini(&p->rules.items[i]);
     arena_fini(&p->arena);

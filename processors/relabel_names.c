@@ -78,7 +78,7 @@ static const struct {
     NAME("vcs.repository.url.full"),
 };
 
-// 0-9; A-Z, _ and a-z.
+// 0-9; A-Z, _ and a-z: a bit for each byte.
 static const uint64_t fitting[4] = {0x03FF000000000000, 0x07FFFFFE87FFFFFE, 0, 0};
 
 static bool fits_label(uint8_t c)

@@ -36,27 +36,17 @@ static bool begin_list(struct remaining *r, uint32_t index)
     return r->items != NULL;
 }
 
-static struct resource *changed_resource(struct relabel_view *v, const struct resource *r)
-{
-    struct key_value *list = arena_try_alloc(&v->run.arena, v->out_count * sizeof *list);
-    if (list == NULL)
-        return NULL;
-    for (size_t i = 0; i < v->out_count; i++)
-        list[i] = (struct key_value){v->out[i].key, v->out[i].value};
-    return resource_with_attributes(r, list, (uint32_t)v->out_count);
-}
-
-static enum err_code take_result(struct relabel_view *v, struct remaining *left, uint32_t index, struct err *e)
+static enum err_code take_answer(const struct relabel_answer *a, struct remaining *left, uint32_t index, struct err *e)
 {
     struct resource *r = left->batch->resources[index];
-    bool same = v->run.kept && !v->changed;
+    bool same = a->kept && !a->changed;
     if (same && left->items == NULL)
         return ERR_OK;
     if (!begin_list(left, index))
         return no_memory(e);
-    if (!v->run.kept)
+    if (!a->kept)
         return ERR_OK;
-    struct resource *result = same ? resource_ref(r) : changed_resource(v, r);
+    struct resource *result = same ? resource_ref(r) : resource_with_attributes(r, a->out, a->out_count);
     if (result == NULL)
         return no_memory(e);
     left->items[left->count++] = result;
@@ -97,7 +87,7 @@ static enum err_code load(struct relabel_work *w, const struct resource *r, stru
     return relabel_view_load(&w->view, w->own, r->attribute_count, NULL, 0, e);
 }
 
-static enum err_code relabel_resource(struct relabel_work *w, const struct batch *b, uint32_t index, struct err *e)
+static enum err_code run_rules(struct relabel_work *w, const struct batch *b, uint32_t index, struct err *e)
 {
     enum err_code rc = load(w, b->resources[index], e);
     if (rc == ERR_OK && (w->context.scope || w->context.profile)) {
@@ -106,6 +96,45 @@ static enum err_code relabel_resource(struct relabel_work *w, const struct batch
             rc = relabel_context_add(&w->context, &w->view, e);
     }
     return rc == ERR_OK ? relabel_view_apply(&w->view, w->rules, e) : rc;
+}
+
+// What the rules said, its list borrowed from the view.
+static enum err_code read_answer(struct relabel_view *v, struct relabel_answer *out, struct err *e)
+{
+    *out = (struct relabel_answer){.kept = v->run.kept, .changed = v->changed};
+    if (!out->kept || !out->changed)
+        return ERR_OK;
+    struct key_value *list = arena_try_alloc(&v->run.arena, v->out_count * sizeof *list);
+    if (list == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < v->out_count; i++)
+        list[i] = (struct key_value){v->out[i].key, v->out[i].value};
+    out->out = list;
+    out->out_count = (uint32_t)v->out_count;
+    return ERR_OK;
+}
+
+static enum err_code relabel_resource(struct relabel_work *w, struct remaining *left, uint32_t index, struct err *e)
+{
+    const struct resource *r = left->batch->resources[index];
+    struct relabel_answer answer;
+    uint64_t hash = 0;
+    bool wanted = false;
+    struct relabel_answer *known = w->cache == NULL ? NULL : relabel_cache_get(w->cache, r, &hash, &wanted);
+    enum err_code rc;
+    if (known != NULL) {
+        rc = take_answer(known, left, index, e);
+        relabel_answer_unref(&known);
+        return rc;
+    }
+    rc = run_rules(w, left->batch, index, e);
+    if (rc == ERR_OK)
+        rc = read_answer(&w->view, &answer, e);
+    if (rc == ERR_OK)
+        rc = take_answer(&answer, left, index, e);
+    if (rc == ERR_OK && wanted)
+        relabel_cache_put(w->cache, hash, r, &answer);
+    return rc;
 }
 
 static enum err_code replace_batch(struct batch **batch, struct remaining *left, struct err *e)
@@ -126,11 +155,8 @@ enum err_code relabel_resources(struct relabel_work *w, struct batch **batch, st
 {
     struct remaining left = {.batch = *batch};
     enum err_code rc = ERR_OK;
-    for (uint32_t i = 0; rc == ERR_OK && i < left.batch->resource_count; i++) {
-        rc = relabel_resource(w, left.batch, i, e);
-        if (rc == ERR_OK)
-            rc = take_result(&w->view, &left, i, e);
-    }
+    for (uint32_t i = 0; rc == ERR_OK && i < left.batch->resource_count; i++)
+        rc = relabel_resource(w, &left, i, e);
     if (rc == ERR_OK && left.items != NULL)
         rc = replace_batch(batch, &left, e);
     remaining_fini(&left);

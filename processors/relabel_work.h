@@ -4,10 +4,12 @@
 #ifndef PROCESSORS_RELABEL_WORK_H
 #define PROCESSORS_RELABEL_WORK_H
 
+#include "processors/relabel_cache.h"
 #include "processors/relabel_context.h"
 
 struct relabel_work {
     const struct relabel_rules *rules;
+    struct relabel_cache *cache; // NULL = none: answers depend on more than the attributes, or are to be traced
     struct relabel_view view;
     struct relabel_context context;
     struct unit_attribute *own; // of the resource at hand

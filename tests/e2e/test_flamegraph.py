@@ -4,7 +4,7 @@ import random
 import re
 import xml.etree.ElementTree as ElementTree
 
-from support import pprof_make
+from support import corpus, pprof_make
 from support.browser import Browser
 from support.pprof_make import block, number, packed
 from support.process import run
@@ -189,6 +189,27 @@ def test_table(folder):
         assert words(page, "#panel h2") == "app.work"
         assert page.eval("document.querySelector('#table tbody tr').ariaCurrent") == "true"
         assert_silent(page)
+
+
+def whole_numbers(page, column):
+    """The exact values of a column of the whole table, by function."""
+    while page.eval("!document.querySelector('#more').hidden"):
+        page.eval("document.querySelector('#more').click()")
+    pairs = page.eval("[...document.querySelectorAll('#table tbody tr')].map((r) => [r.querySelector('.name').textContent, r.cells[%d].title])" % column)
+    return sorted((name, int(re.sub("[^0-9\u2212]", "", value).replace("\u2212", "-"))) for name, value in pairs)
+
+
+def test_table_agrees_with_top(folder):
+    root = corpus("pprof")
+    with Browser(folder) as browser:
+        for name in ("cpu.pb.gz", "heap.pb", "heap_delta", "profile_java", "profile_python", "dotnet-pprof-211.pb.gz", "cpu_go_truncated_1.pb.gz"):
+            page = browser.open(page_of(folder, (root / name).read_bytes()))
+            done = run("top", "--raw", "-n", "0", root / name)
+            lines = [line.split("\t", 2) for line in done.stdout.splitlines()]
+            assert len(lines) > 5 or "dotnet" in name, done.stderr  # of its default type it has no sample
+            assert whole_numbers(page, 1) == sorted((f, int(self)) for self, _, f in lines), name
+            assert whole_numbers(page, 2) == sorted((f, int(total)) for _, total, f in lines), name
+            assert_silent(page)
 
 
 def test_own_code_as_the_user_says(folder):

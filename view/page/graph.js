@@ -25,7 +25,7 @@ class Graph {
     this.colors = {text: variable("--frame-text"), match: variable("--match"), page: variable("--card"), strong: variable("--text"), mono: variable("--mono")};
     this.fills = new Map();
     this.context.font = this.font = `${FONT_SIZE}px ${this.colors.mono}`;
-    this.letter = this.context.measureText("mmmmmmmmmm").width / 10;
+    this.letter = this.context.measureText("mmmmmmmmmm").width / 10 || FONT_SIZE;
   }
 
   fill(name) {

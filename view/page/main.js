@@ -10,7 +10,9 @@ let chosenTheme = null;
 function change(changes, {replace = false} = {}) {
   Object.assign(state, changes);
   const hash = "#" + new URLSearchParams(Object.entries({t: state.type, z: state.zoom, f: state.selected + 1, q: state.query, o: state.flip ? 1 : 0}).filter(([, value]) => value));
-  if (hash !== (location.hash || "#")) history[replace ? "replaceState" : "pushState"](null, "", hash);
+  try {
+    if (hash !== (location.hash || "#")) history[replace ? "replaceState" : "pushState"](null, "", hash);
+  } catch { /* some browsers bound how often in a minute */ }
   show();
 }
 
@@ -57,8 +59,8 @@ function showPath(model) {
   for (let i = state.zoom; i !== 0; i = model.parent[i]) path.unshift(i);
   const shown = path.length > 6 ? [path[0], -1, ...path.slice(-4)] : path;
   const step = (i) => i < 0 ? "…" : i === state.zoom
-    ? element("b", {class: "name", title: model.name(i)}, model.name(i))
-    : element("button", {class: "link", type: "button", title: model.name(i), onclick: () => change({zoom: i})}, model.name(i));
+    ? element("b", {class: "name", title: model.name(i)}, shortName(model.name(i)))
+    : element("button", {class: "link", type: "button", title: model.name(i), onclick: () => change({zoom: i})}, shortName(model.name(i)));
   const parts = [0, ...shown].flatMap((i, at) => at === 0 ? [step(i)] : [" › ", step(i)]);
   const values = model.total.map((side) => valueText(side[state.zoom], model.unit)).join(" → ");
   const shares = model.total.map((_, s) => percentText(model.share(model.total, state.zoom, s))).join(" → ");

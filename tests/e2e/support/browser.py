@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
 
@@ -48,7 +49,7 @@ class Browser:
         self.close()
 
     def close(self):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own: it and its children
         self.process.wait()
         for fd in (self.inp, self.out):
             os.close(fd)

@@ -242,6 +242,30 @@ static void only_changed_resources_are_copied(void **state)
     run_end(&r);
 }
 
+// From the third time on the answer comes from the cache.
+static void the_same_resource_gets_the_same_answer(void **state)
+{
+    (void)state;
+    const struct key_value number[] = {PAIR("a.b", value_int(1))}, text[] = {PAIR("a.b", TEXT("1"))};
+    const struct {
+        const struct key_value *list;
+        const char *expected; // NULL = dropped
+    } cases[] = {{number, "{\"a.b\":1,\"x\":\"1\"}"}, {text, "{\"a.b\":\"1\",\"x\":\"1\"}"}};
+    struct run r;
+    run_begin(&r,
+              "rules: [{source_labels: [a_b], target_label: x}, {action: drop, source_labels: [other], regex: '1'}]");
+    for (int i = 0; i < 10; i++) {
+        struct batch *b = resources(cases[i / 5].list, 1);
+        assert_int_equal(run_process(&r, &b), ERR_OK);
+        assert_int_equal(b->resource_count, 1);
+        char *got = attributes_text(b->resources[0]->attributes, b->resources[0]->attribute_count);
+        assert_string_equal(got, cases[i / 5].expected);
+        free(got);
+        batch_unref(&b);
+    }
+    run_end(&r);
+}
+
 static void all_gone_is_no_batch(void **state)
 {
     (void)state;
@@ -487,6 +511,7 @@ int main(void)
         cmocka_unit_test(colliding_names_lose_nothing),
         cmocka_unit_test(nothing_to_change_is_the_same_batch),
         cmocka_unit_test(only_changed_resources_are_copied),
+        cmocka_unit_test(the_same_resource_gets_the_same_answer),
         cmocka_unit_test(all_gone_is_no_batch),
         cmocka_unit_test(samples_have_labels_of_their_own),
         cmocka_unit_test(scopes_and_profiles_can_be_seen),
