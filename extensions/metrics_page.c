@@ -2,7 +2,7 @@
 // GET /metrics in Prometheus' text format. The service starts it from service.telemetry.
 #include "base/mem.h"
 #include "extensions/extensions.h"
-#include "net/http_server.h"
+#include "net/http_pages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 struct metrics_page {
     struct extension extension;
     const struct endpoint_settings *settings;
-    struct http_server *server;
+    struct http_pages *pages;
 };
 
 static const struct field metrics_page_fields[] = {
@@ -29,7 +29,7 @@ static enum err_code create(struct extension *self, const void *settings, struct
     return ERR_OK;
 }
 
-static void on_request(void *arg, const struct http_page_request *request, struct http_page *page)
+static void on_page(void *arg, const struct http_page_request *request, struct http_page *page)
 {
     struct metrics_page *m = arg;
     if (!bytes_equal_text(request->path, "/metrics")) {
@@ -48,14 +48,14 @@ static void log_address(const struct metrics_page *m)
     const char *colon = strrchr(endpoint, ':');
     int len = colon != NULL ? (int)(colon - endpoint) : (int)strlen(endpoint);
     log_info(&m->extension.component.log, "metrics at http://%.*s:%d/metrics", len != 0 ? len : 9,
-             len != 0 ? endpoint : "localhost", http_server_port(m->server));
+             len != 0 ? endpoint : "localhost", http_pages_port(m->pages));
 }
 
 static enum err_code start(struct extension *self, struct err *e)
 {
     struct metrics_page *m = (struct metrics_page *)self;
-    const struct http_server_options options = {.endpoint = m->settings->endpoint, .on_request = on_request, .arg = m};
-    enum err_code rc = http_server_create(&self->component.loop->uv, &options, &m->server, e);
+    const struct http_pages_options options = {.endpoint = m->settings->endpoint, .on_page = on_page, .arg = m};
+    enum err_code rc = http_pages_create(&self->component.loop->uv, &options, &m->pages, e);
     if (rc == ERR_OK)
         log_address(m);
     return rc;
@@ -70,10 +70,10 @@ static void on_closed(void *arg)
 static void stop(struct extension *self)
 {
     struct metrics_page *m = (struct metrics_page *)self;
-    if (m->server == NULL)
+    if (m->pages == NULL)
         component_stopped(&self->component);
     else
-        http_server_close(&m->server, on_closed, m);
+        http_pages_close(&m->pages, on_closed, m);
 }
 
 static void destroy(struct extension *self)

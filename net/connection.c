@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/http1_client.h"
+#include "net/lookup.h"
 
 enum {
     READ_BYTES = 64 << 10,
@@ -27,11 +28,11 @@ struct connection {
 
     uv_timer_t timer;
     uint64_t connect_deadline_ms;
-    uv_getaddrinfo_t resolve;
+    struct lookup lookup;
     bool resolving;
-    struct addrinfo *addresses;
-    struct sockaddr_storage *candidates; // in the order they are tried
-    size_t candidate_count, candidate_at;
+    struct sockaddr_storage address; // the target's
+    struct address_list candidates;  // in the order they are tried
+    size_t candidate_at;
     uv_tcp_t tcp;
     bool tcp_live, next_when_closed;
     uv_connect_t connecting;
@@ -69,7 +70,7 @@ static void maybe_free(struct connection *c)
     void (*on_closed)(void *) = c->events->on_closed;
     void *owner = c->owner;
     free(c->host);
-    free(c->candidates);
+    address_list_fini(&c->candidates);
     free(c);
     on_closed(owner);
 }
@@ -106,8 +107,6 @@ static void release_parts(struct connection *c)
     c->tunnel = NULL;
     tls_session_destroy(&c->tls);
     buf_fini(&c->flight);
-    uv_freeaddrinfo(c->addresses);
-    c->addresses = NULL;
 }
 
 // Best effort: a goodbye or an alert, if the socket takes it at once.
@@ -130,7 +129,7 @@ void connection_close(struct connection *c)
     c->closing = true;
     c->phase = ENDED;
     if (c->resolving)
-        uv_cancel((uv_req_t *)&c->resolve);
+        lookup_cancel(&c->lookup);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
     close_tcp(c);
     release_parts(c);
@@ -337,6 +336,7 @@ static void read_tunnel(struct connection *c, struct bytes received)
     if (state == HTTP1_MORE)
         return;
     int status = c->tunnel->parser.status_code;
+    const uint8_t *rest = (const uint8_t *)llhttp_get_error_pos(&c->tunnel->parser);
     if (state == HTTP1_FAILED)
         c->error = c->tunnel->error;
     else if (status / 100 != 2)
@@ -345,8 +345,13 @@ static void read_tunnel(struct connection *c, struct bytes received)
                 status == 407 ? " (the proxy wants a user name and password in its URL)" : "");
     if (c->error.code != ERR_OK)
         end_with_error(c);
-    else
+    else if (c->target.tls != NULL)
         start_tls(c);
+    else
+        open_stream(c);
+    // a peer without TLS may have spoken already
+    if (c->phase == OPEN && rest != NULL && rest < received.data + received.len)
+        c->events->on_data(c->owner, (struct bytes){rest, (size_t)(received.data + received.len - rest)});
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
@@ -394,12 +399,12 @@ static void on_connected(uv_connect_t *connecting, int status)
         return;
     if (status == 0)
         status = uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
-    if (status < 0 && c->candidate_at < c->candidate_count) {
+    if (status < 0 && c->candidate_at < c->candidates.count) {
         c->next_when_closed = true;
         close_tcp(c);
     } else if (status < 0) {
         end_with_status(c, status);
-    } else if (c->target.tls != NULL) {
+    } else if (c->target.tls != NULL || c->target.proxy != NULL) {
         uv_timer_start(&c->timer, on_timer, connect_time_left_ms(c), 0);
         c->target.proxy ? start_tunnel(c) : start_tls(c);
     } else {
@@ -410,14 +415,14 @@ static void on_connected(uv_connect_t *connecting, int status)
 // A share of the time that is left, so that one silent address does not use up the others' chance.
 static void limit_attempt(struct connection *c)
 {
-    uv_timer_start(&c->timer, on_timer, connect_time_left_ms(c) / (c->candidate_count - c->candidate_at), 0);
+    uv_timer_start(&c->timer, on_timer, connect_time_left_ms(c) / (c->candidates.count - c->candidate_at), 0);
 }
 
 static void try_next_address(struct connection *c)
 {
     c->phase = CONNECTING;
     limit_attempt(c);
-    const struct sockaddr *address = (const struct sockaddr *)&c->candidates[c->candidate_at++];
+    const struct sockaddr *address = (const struct sockaddr *)&c->candidates.items[c->candidate_at++];
     int status = uv_tcp_init(c->loop, &c->tcp);
     CHECK(status == 0);
     c->tcp.data = c;
@@ -432,82 +437,31 @@ static void try_next_address(struct connection *c)
     }
 }
 
-static void set_port(struct sockaddr_storage *address, uint16_t port)
+static void on_resolved(struct lookup *l, struct address_list *found, const struct err *e)
 {
-    if (address->ss_family == AF_INET6)
-        ((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-    else
-        ((struct sockaddr_in *)address)->sin_port = htons(port);
-}
-
-static bool take_addresses(struct connection *c, uint16_t port)
-{
-    size_t count = 0;
-    for (const struct addrinfo *a = c->addresses; a != NULL; a = a->ai_next)
-        count++;
-    c->candidates = mem_try_array(count, sizeof *c->candidates);
-    if (c->candidates == NULL)
-        return false;
-    for (const struct addrinfo *a = c->addresses; a != NULL; a = a->ai_next) {
-        if (a->ai_addrlen > sizeof *c->candidates)
-            continue;
-        struct sockaddr_storage *to = &c->candidates[c->candidate_count++];
-        memcpy(to, a->ai_addr, a->ai_addrlen);
-        set_port(to, port);
-    }
-    return c->candidate_count > 0;
-}
-
-static const char *resolve_reason(int status)
-{
-    if (status == UV_EAI_NONAME || status == UV_EAI_NODATA || status == UV_EAI_ADDRFAMILY)
-        return "unknown host";
-    return status == UV_EAI_AGAIN ? "the name service does not answer" : uv_strerror(status);
-}
-
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
-{
-    struct connection *c = request->data;
+    struct connection *c = (struct connection *)((char *)l - offsetof(struct connection, lookup));
     c->resolving = false;
+    c->candidates = *found;
     if (c->closing || c->phase != RESOLVING) {
-        uv_freeaddrinfo(addresses);
         maybe_free(c);
         return;
     }
     c->pending--; // the timer still counts
-    c->addresses = addresses;
-    const struct proxy *proxy = c->target.proxy;
-    if (status < 0 || !take_addresses(c, proxy ? proxy->port : c->target.port)) {
-        err_set(&c->error, ERR_UNAVAILABLE, "resolve %s: %s", proxy ? proxy->host : c->host,
-                status < 0 ? resolve_reason(status) : "out of memory");
-        end(c, &c->error);
+    if (e == NULL) {
+        try_next_address(c);
         return;
     }
-    try_next_address(c);
+    c->error = *e;
+    end(c, &c->error);
 }
 
-// RFC 6761 §6.3: localhost is the loopback, also where there is no hosts file and no name service.
-static void take_loopback(struct connection *c, uint16_t port)
+static bool take_known(struct connection *c, const char *host, uint16_t port)
 {
-    c->candidates = mem_alloc(2 * sizeof *c->candidates);
-    CHECK(uv_ip4_addr("127.0.0.1", port, (struct sockaddr_in *)&c->candidates[0]) == 0);
-    CHECK(uv_ip6_addr("::1", port, (struct sockaddr_in6 *)&c->candidates[1]) == 0);
-    c->candidate_count = 2;
-}
-
-static bool take_literal(struct connection *c, const char *host, uint16_t port)
-{
-    if (strcasecmp(host, "localhost") == 0) {
-        take_loopback(c, port);
-        return true;
-    }
-    struct sockaddr_storage address = {0};
-    if (uv_ip4_addr(host, port, (struct sockaddr_in *)&address) != 0 &&
-        uv_ip6_addr(host, port, (struct sockaddr_in6 *)&address) != 0)
-        return false;
-    c->candidates = mem_alloc(sizeof address);
-    c->candidates[0] = address;
-    c->candidate_count = 1;
+    if (c->target.address == NULL)
+        return address_list_known(host, port, &c->candidates);
+    c->candidates.items = mem_alloc(sizeof *c->candidates.items);
+    c->candidates.items[0] = c->address;
+    c->candidates.count = 1;
     return true;
 }
 
@@ -515,15 +469,14 @@ static void start(struct connection *c)
 {
     const struct proxy *proxy = c->target.proxy;
     const char *host = proxy ? proxy->host : c->host;
+    uint16_t port = proxy ? proxy->port : c->target.port;
     c->phase = RESOLVING;
-    if (take_literal(c, host, proxy ? proxy->port : c->target.port)) {
+    if (take_known(c, host, port)) {
         try_next_address(c);
         return;
     }
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    int status = uv_getaddrinfo(c->loop, &c->resolve, on_resolved, host, NULL, &hints);
-    if (status < 0) {
-        end_with_status(c, status);
+    if (lookup_start(&c->lookup, c->loop, host, port, on_resolved, &c->error) != ERR_OK) {
+        end(c, &c->error);
         return;
     }
     c->resolving = true;
@@ -533,7 +486,7 @@ static void start(struct connection *c)
 
 static void on_connect_time_is_up(struct connection *c)
 {
-    if (c->phase == CONNECTING && c->candidate_at < c->candidate_count) {
+    if (c->phase == CONNECTING && c->candidate_at < c->candidates.count) {
         c->next_when_closed = true;
         close_tcp(c);
         return;
@@ -554,18 +507,17 @@ static void on_timer(uv_timer_t *timer)
     } else if (c->error.code != ERR_OK) {
         end_with_error(c);
     } else if (c->phase == OPEN) {
-        err_set(&c->error, ERR_CANCELLED, "idle for too long");
-        end_with_error(c);
+        c->events->on_timer(c->owner);
     } else if (!c->next_when_closed) {
         on_connect_time_is_up(c);
     }
 }
 
-void connection_expire_after(struct connection *c, uint64_t ms)
+void connection_wake_after(struct connection *c, uint64_t ms)
 {
-    if (c->error.code != ERR_OK)
+    if (c->error.code != ERR_OK || c->phase != OPEN)
         return; // its end is on the way
-    if (ms == 0)
+    if (ms == CONNECTION_NEVER)
         uv_timer_stop(&c->timer);
     else
         uv_timer_start(&c->timer, on_timer, ms, 0);
@@ -585,7 +537,9 @@ struct connection *connection_create(uv_loop_t *loop, const struct connection_ta
     c->owner = owner;
     c->target = *target;
     c->host = mem_copy_text(target->host);
-    c->resolve.data = c->write.data = c->connecting.data = c;
+    if (target->address != NULL)
+        c->address = *target->address;
+    c->write.data = c->connecting.data = c;
     buf_init(&c->flight, READ_BYTES);
     CHECK(uv_timer_init(loop, &c->timer) == 0);
     c->timer.data = c;

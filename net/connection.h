@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A byte stream to a peer: resolve, connect (the addresses in turn), CONNECT through a proxy, TLS. What is
-// spoken on it is the owner's affair: HTTP/1.1 now; with alpn "h2" the same layer carries HTTP/2.
+// spoken on it is the owner's affair.
 #ifndef NET_CONNECTION_H
 #define NET_CONNECTION_H
 
@@ -14,9 +14,10 @@ struct connection;
 struct connection_target {
     const char *host; // copied
     uint16_t port;
-    const struct proxy *proxy; // NULL = direct; must outlive the connection
-    struct tls_context *tls;   // NULL = plain; must outlive the connection. With a proxy: through CONNECT
-    const char *alpn;          // protocol to offer, a literal; NULL = none
+    const struct sockaddr_storage *address; // NULL = resolve the host; copied
+    const struct proxy *proxy;              // NULL = direct, else through CONNECT; must outlive the connection
+    struct tls_context *tls;                // NULL = plain; must outlive the connection
+    const char *alpn;                       // protocols to offer: "h2", "h2,http/1.1"; a literal; NULL = none
     uint64_t connect_timeout_ms;
 };
 
@@ -25,6 +26,7 @@ struct connection_events {
     void (*on_open)(void *owner);
     void (*on_data)(void *owner, struct bytes data);
     void (*on_written)(void *owner); // what connection_write took is gone
+    void (*on_timer)(void *owner);   // as connection_wake_after asked
     // Could not open, failed or ended; e is NULL for the peer's orderly end. The last event but on_closed.
     void (*on_end)(void *owner, const struct err *e);
     void (*on_closed)(void *owner); // after connection_close: all handles are gone, the memory is freed
@@ -35,8 +37,9 @@ struct connection *connection_create(uv_loop_t *loop, const struct connection_ta
 
 // After on_open, one at a time. Head and body are borrowed until on_written or connection_close.
 void connection_write(struct connection *c, struct bytes head, struct bytes body);
-// Ends the connection (on_end says so) unless stopped with 0 or set anew.
-void connection_expire_after(struct connection *c, uint64_t ms);
+// After on_open: one on_timer, in so many ms; replaces what was asked before.
+#define CONNECTION_NEVER UINT64_MAX
+void connection_wake_after(struct connection *c, uint64_t ms);
 // After on_open: the protocol chosen by ALPN; empty without TLS or choice.
 struct bytes connection_alpn(const struct connection *c);
 // No event but on_closed follows; what was borrowed is not touched any more.

@@ -43,7 +43,7 @@ static void write_header(struct buf *head, const char *name, const char *value)
 
 static bool has_length(const struct http_request *request)
 {
-    return request->body.len > 0 || (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0);
+    return request->body_prefix.len + request->body.len > 0 || (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0);
 }
 
 void http1_request_write(struct buf *head, const struct http1_request_line *line, const struct http_request *request)
@@ -57,7 +57,9 @@ void http1_request_write(struct buf *head, const struct http1_request_line *line
     if (line->proxy_authorization != NULL)
         write_header(head, "Proxy-Authorization", line->proxy_authorization);
     if (has_length(request))
-        buf_add_format(head, "Content-Length: %zu\r\n", request->body.len);
+        buf_add_format(head, "Content-Length: %zu\r\n", request->body_prefix.len + request->body.len);
+    if (line->close && !given(request, "Connection"))
+        write_header(head, "Connection", "close");
     for (size_t i = 0; i < request->header_count; i++)
         if (!is_ours(request->headers[i].name))
             write_header(head, request->headers[i].name, request->headers[i].value);

@@ -11,9 +11,9 @@
 enum http1_state { HTTP1_MORE, HTTP1_COMPLETE, HTTP1_FAILED };
 
 struct http1_response {
+    struct http1_headers headers; // first, for http1_headers_listen
     llhttp_t parser;
     llhttp_settings_t settings;
-    struct http1_headers headers;
     struct http_header *list; // the headers in their final place, once complete
     struct buf body;
     enum http1_state state;
@@ -45,9 +45,10 @@ struct http1_request_line {
     const char *user_agent;
     bool absolute_form;              // to a proxy
     const char *proxy_authorization; // or NULL
+    bool close;                      // the connection serves no other request
 };
 
-// The head of a request, up to and with the empty line. Fails only as a buf does.
+// The head of a request, up to and with the empty line; body_prefix and body follow. Fails only as a buf does.
 void http1_request_write(struct buf *head, const struct http1_request_line *line, const struct http_request *request);
 
 #endif

@@ -12,8 +12,14 @@ enum { HEADER_OVERHEAD_BYTES = 4 };
 void http1_headers_init(struct http1_headers *h)
 {
     *h = (struct http1_headers){0};
+    http1_headers_limit(h, LIMIT_HTTP_HEADER_BYTES);
+}
+
+void http1_headers_limit(struct http1_headers *h, size_t max_bytes)
+{
+    h->max_bytes = max_bytes;
     // every name and value is terminated
-    buf_init(&h->text, 2 * (size_t)LIMIT_HTTP_HEADER_BYTES);
+    buf_init(&h->text, 2 * max_bytes);
 }
 
 void http1_headers_fini(struct http1_headers *h)
@@ -32,7 +38,7 @@ void http1_headers_clear(struct http1_headers *h)
 
 bool http1_headers_count_bytes(struct http1_headers *h, size_t len)
 {
-    if (len > LIMIT_HTTP_HEADER_BYTES - h->seen_bytes) {
+    if (len > h->max_bytes - h->seen_bytes) {
         h->too_large = true;
         return false;
     }
@@ -53,7 +59,7 @@ static bool begin_header(struct http1_headers *h)
     void *places = h->places;
     if (!http1_headers_count_bytes(h, HEADER_OVERHEAD_BYTES))
         return false;
-    if (!mem_try_grow(&places, &h->capacity, h->count + 1, sizeof *h->places, LIMIT_HTTP_HEADER_BYTES)) {
+    if (!mem_try_grow(&places, &h->capacity, h->count + 1, sizeof *h->places, h->max_bytes)) {
         h->no_memory = true;
         return false;
     }
@@ -72,12 +78,13 @@ bool http1_headers_field(struct http1_headers *h, const char *piece, size_t len)
     return (!begins || begin_header(h)) && keep(h, piece, len);
 }
 
-// The name ends where its value begins, even an empty one.
+// The name ends where its value begins; a line without a name (": y") is no header.
 static bool begin_value(struct http1_headers *h)
 {
     if (h->in_value)
         return true;
-    if (!keep(h, "", 1))
+    if (h->count == 0 || h->places[h->count - 1].value != 0 || h->places[h->count - 1].name == h->text.len ||
+        !keep(h, "", 1))
         return false;
     h->places[h->count - 1].value = h->text.len;
     h->in_value = true;
@@ -88,7 +95,7 @@ bool http1_headers_value(struct http1_headers *h, const char *piece, size_t len)
 {
     if (!http1_headers_count_bytes(h, len))
         return false;
-    return h->complete || h->count == 0 || (begin_value(h) && keep(h, piece, len));
+    return h->complete || (begin_value(h) && keep(h, piece, len));
 }
 
 static bool is_blank(uint8_t c)
@@ -98,7 +105,7 @@ static bool is_blank(uint8_t c)
 
 bool http1_headers_value_end(struct http1_headers *h)
 {
-    if (h->complete || h->count == 0)
+    if (h->complete)
         return true;
     if (!begin_value(h))
         return false;
@@ -109,6 +116,44 @@ bool http1_headers_value_end(struct http1_headers *h)
     return keep(h, "", 1);
 }
 
+void http1_headers_explain(const struct http1_headers *h, struct err *e)
+{
+    if (h->no_memory)
+        err_set(e, ERR_MEMORY, "out of memory");
+    else if (h->too_large)
+        err_set(e, ERR_LIMIT, "the response's headers are larger than %d bytes", LIMIT_HTTP_HEADER_BYTES);
+}
+
+static int on_field(llhttp_t *p, const char *at, size_t len)
+{
+    return http1_headers_field(p->data, at, len) ? HPE_OK : HPE_USER;
+}
+
+static int on_value(llhttp_t *p, const char *at, size_t len)
+{
+    return http1_headers_value(p->data, at, len) ? HPE_OK : HPE_USER;
+}
+
+static int on_value_complete(llhttp_t *p)
+{
+    return http1_headers_value_end(p->data) ? HPE_OK : HPE_USER;
+}
+
+static int on_uncounted(llhttp_t *p, const char *at, size_t len)
+{
+    (void)at;
+    return http1_headers_count_bytes(p->data, len) ? HPE_OK : HPE_USER;
+}
+
+void http1_headers_listen(llhttp_settings_t *settings)
+{
+    settings->on_header_field = on_field;
+    settings->on_header_value = on_value;
+    settings->on_header_value_complete = on_value_complete;
+    settings->on_chunk_extension_name = on_uncounted;
+    settings->on_chunk_extension_value = on_uncounted;
+}
+
 const char *http1_headers_name_at(const struct http1_headers *h, size_t i)
 {
     return (const char *)h->text.data + h->places[i].name;
@@ -117,6 +162,17 @@ const char *http1_headers_name_at(const struct http1_headers *h, size_t i)
 const char *http1_headers_value_at(const struct http1_headers *h, size_t i)
 {
     return (const char *)h->text.data + h->places[i].value;
+}
+
+bool http1_headers_list(const struct http1_headers *h, struct http_header **list_out)
+{
+    struct http_header *list = mem_try_array(h->count, sizeof *list);
+    if (list == NULL)
+        return false;
+    for (size_t i = 0; i < h->count; i++)
+        list[i] = (struct http_header){http1_headers_name_at(h, i), http1_headers_value_at(h, i)};
+    *list_out = list;
+    return true;
 }
 
 size_t http1_headers_find(const struct http1_headers *h, const char *name, const char **first_out)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/http1_client.h"
 
-#include "base/limits.h"
 #include "base/mem.h"
+#include "net/http_content.h"
 
 #include <inttypes.h>
-#include <libdeflate.h>
 #include <strings.h>
 
 static struct http1_response *of(llhttp_t *p)
@@ -19,35 +18,10 @@ static int refuse(struct http1_response *r, enum err_code code, const char *what
     return HPE_USER;
 }
 
-static int headers_result(struct http1_response *r, bool ok)
-{
-    if (ok)
-        return HPE_OK;
-    if (r->headers.no_memory)
-        return refuse(r, ERR_MEMORY, "out of memory");
-    err_set(&r->error, ERR_LIMIT, "the response's headers are larger than %d bytes", LIMIT_HTTP_HEADER_BYTES);
-    return HPE_USER;
-}
-
-static int on_header_field(llhttp_t *p, const char *at, size_t len)
-{
-    return headers_result(of(p), http1_headers_field(&of(p)->headers, at, len));
-}
-
-static int on_header_value(llhttp_t *p, const char *at, size_t len)
-{
-    return headers_result(of(p), http1_headers_value(&of(p)->headers, at, len));
-}
-
-static int on_header_value_complete(llhttp_t *p)
-{
-    return headers_result(of(p), http1_headers_value_end(&of(p)->headers));
-}
-
-static int on_uncounted(llhttp_t *p, const char *at, size_t len)
+static int on_status(llhttp_t *p, const char *at, size_t len)
 {
     (void)at;
-    return headers_result(of(p), http1_headers_count_bytes(&of(p)->headers, len));
+    return http1_headers_count_bytes(&of(p)->headers, len) ? HPE_OK : HPE_USER;
 }
 
 static int refuse_length(struct http1_response *r, uint64_t length)
@@ -122,13 +96,9 @@ void http1_response_init(struct http1_response *r, bool no_body, size_t max_body
     http1_headers_init(&r->headers);
     buf_init(&r->body, max_body_bytes);
     llhttp_settings_init(&r->settings);
-    r->settings.on_status = on_uncounted;
-    r->settings.on_header_field = on_header_field;
-    r->settings.on_header_value = on_header_value;
-    r->settings.on_header_value_complete = on_header_value_complete;
+    http1_headers_listen(&r->settings);
+    r->settings.on_status = on_status;
     r->settings.on_headers_complete = on_headers_complete;
-    r->settings.on_chunk_extension_name = on_uncounted;
-    r->settings.on_chunk_extension_value = on_uncounted;
     r->settings.on_body = on_body;
     r->settings.on_message_complete = on_message_complete;
     start_parser(r);
@@ -142,80 +112,25 @@ void http1_response_fini(struct http1_response *r)
     r->list = NULL;
 }
 
-// Room for more than there was, at most the limit's.
-static bool grow(struct buf *out)
-{
-    size_t room = out->max_bytes - out->len, more = 2 * out->capacity - out->len + 4096;
-    if (out->capacity >= out->max_bytes)
-        out->failed = out->too_large = true;
-    return buf_reserve(out, more < room ? more : room);
-}
-
-// Inflates all members behind each other; false when damaged, or larger than out may be.
-static bool inflate(struct bytes in, struct buf *out)
-{
-    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-    CHECK(d != NULL);
-    bool ok = grow(out);
-    while (ok && in.len > 0) {
-        size_t used = 0, written = 0;
-        enum libdeflate_result result = libdeflate_gzip_decompress_ex(d, in.data, in.len, out->data + out->len,
-                                                                      out->capacity - out->len, &used, &written);
-        if (result == LIBDEFLATE_SUCCESS) {
-            in = (struct bytes){in.data + used, in.len - used};
-            out->len += written;
-        } else {
-            ok = result == LIBDEFLATE_INSUFFICIENT_SPACE && grow(out);
-        }
-    }
-    libdeflate_free_decompressor(d);
-    return ok;
-}
-
-static bool decode_content(struct http1_response *r)
-{
-    const char *coding;
-    if (http1_headers_find(&r->headers, "Content-Encoding", &coding) != 1 || r->body.len == 0 ||
-        (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0))
-        return true;
-    struct buf plain;
-    buf_init(&plain, r->body.max_bytes);
-    if (inflate(buf_bytes(&r->body), &plain)) {
-        buf_fini(&r->body);
-        r->body = plain;
-        return true;
-    }
-    if (plain.too_large)
-        err_set(&r->error, ERR_LIMIT, "the response's body inflates to more than %zu bytes", plain.max_bytes);
-    else if (plain.failed)
-        err_set(&r->error, ERR_MEMORY, "out of memory");
-    else
-        err_set(&r->error, ERR_INVALID, "the response's body is not the gzip it claims to be");
-    buf_fini(&plain);
-    return false;
-}
-
 static bool list_headers(struct http1_response *r)
 {
-    r->list = mem_try_array(r->headers.count, sizeof *r->list);
-    if (r->list == NULL) {
+    bool ok = http1_headers_list(&r->headers, &r->list);
+    if (!ok)
         err_set(&r->error, ERR_MEMORY, "out of memory");
-        return false;
-    }
-    for (size_t i = 0; i < r->headers.count; i++)
-        r->list[i] =
-            (struct http_header){http1_headers_name_at(&r->headers, i), http1_headers_value_at(&r->headers, i)};
-    return true;
+    return ok;
 }
 
 static enum http1_state complete(struct http1_response *r)
 {
-    r->state = list_headers(r) && decode_content(r) ? HTTP1_COMPLETE : HTTP1_FAILED;
+    bool ok = list_headers(r) && http_content_decode(&r->headers, &r->body, &r->error);
+    r->state = ok ? HTTP1_COMPLETE : HTTP1_FAILED;
     return r->state;
 }
 
 static enum http1_state fail(struct http1_response *r)
 {
+    if (r->error.code == ERR_OK)
+        http1_headers_explain(&r->headers, &r->error);
     if (r->error.code == ERR_OK)
         err_set(&r->error, ERR_INVALID, "the peer's answer is not HTTP/1.1 (%s)", llhttp_get_error_reason(&r->parser));
     r->state = HTTP1_FAILED;
@@ -240,7 +155,7 @@ enum http1_state http1_response_feed(struct http1_response *r, struct bytes rece
             return complete(r);
         }
         http1_headers_clear(&r->headers);
-        if (headers_result(r, http1_headers_count_bytes(&r->headers, 16)) != HPE_OK)
+        if (!http1_headers_count_bytes(&r->headers, 16))
             return fail(r);
         start_parser(r);
     }

@@ -1,214 +1,335 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/http1_server.h"
+// HTTP/1.1 as a server: one exchange at a time; what is pipelined behind it waits in one buffer, and reading stops.
+#include "base/mem.h"
+#include "net/http1_request.h"
+#include "net/http_engine.h"
 
-#include "base/limits.h"
+enum {
+    READ_BYTES = 16 << 10,
+    READ_BODY_BYTES = 64 << 10,
+    ANSWER_HEAD_MAX_BYTES = 64 << 10,
+    // A refused body of so many bytes is read and dropped, so that the connection lives on.
+    DROP_MAX_BYTES = 256 << 10,
+};
 
-#include <strings.h>
+struct http1_server {
+    struct http_engine engine;
+    struct http1_request request;
+    struct http_exchange *x; // between its head and its answer
+    bool ended;              // the request is complete
+    bool answered;           // its answer is in out
+    bool head_only;          // an answer to HEAD
+    bool close_after, draining, deaf;
+    struct buf pending; // received behind the request
+    struct buf out;     // heads
+    struct buf body;    // of the answer
+    size_t out_sent, body_sent;
+    uint64_t since_ms; // the phase began
+    uint64_t received; // bytes of this body
+};
 
-enum { REQUEST_BODY_MAX_BYTES = 64 << 10 };
-
-static struct http1_request *of(llhttp_t *p)
+static struct http1_server *of(const struct http_engine *e)
 {
-    return p->data;
+    return (struct http1_server *)e;
 }
 
-static int refuse(struct http1_request *r, int status, const char *text)
+static uint64_t now(const struct http1_server *s)
 {
-    r->refusal = status;
-    r->refusal_text = text;
-    return HPE_USER;
+    return s->engine.link->now_ms(s->engine.link);
 }
 
-static int headers_result(struct http1_request *r, bool ok)
+static void write_headers(struct buf *out, const struct http_answer *a)
 {
-    if (ok)
-        return HPE_OK;
-    return r->headers.no_memory ? refuse(r, 503, "out of memory") : refuse(r, 431, "the headers are too large");
+    for (size_t i = 0; i < a->header_count; i++)
+        if (http_answer_takes(&a->headers[i]))
+            buf_add_format(out, "%s: %s\r\n", a->headers[i].name, a->headers[i].value);
 }
 
-static int on_url(llhttp_t *p, const char *at, size_t len)
+static const char *connection_header(const struct http1_server *s)
 {
-    struct http1_request *r = of(p);
-    if (!http1_headers_count_bytes(&r->headers, len))
-        return refuse(r, 414, "the request target is too long");
-    buf_add(&r->target, at, len);
-    return headers_result(r, buf_ok(&r->target));
+    if (s->close_after)
+        return "Connection: close\r\n";
+    return s->request.is_old ? "Connection: keep-alive\r\n" : "";
 }
 
-static int on_header_field(llhttp_t *p, const char *at, size_t len)
+// What of the request's body is still to come can be dropped cheaply.
+static bool can_drop_rest(const struct http1_server *s)
 {
-    return headers_result(of(p), http1_headers_field(&of(p)->headers, at, len));
+    const struct http1_request *r = &s->request;
+    return r->content_length >= 0 && r->content_length <= DROP_MAX_BYTES && !r->expects_continue;
 }
 
-static int on_header_value(llhttp_t *p, const char *at, size_t len)
+static void begin_answer(struct http1_server *s, const struct http_answer *a)
 {
-    return headers_result(of(p), http1_headers_value(&of(p)->headers, at, len));
+    bool bodiless = a->status == 204 || a->status == 304;
+    size_t len = a->body != NULL && !bodiless ? a->body->len : 0;
+    s->close_after = s->close_after || s->draining || !s->request.keep_alive || (!s->ended && !can_drop_rest(s));
+    s->deaf = s->close_after;
+    buf_add_format(&s->out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", a->status, http_reason(a->status),
+                   s->engine.link->date(s->engine.link));
+    write_headers(&s->out, a);
+    if (!bodiless)
+        buf_add_format(&s->out, "Content-Length: %zu\r\n", len);
+    buf_add_format(&s->out, "%s\r\n", connection_header(s));
+    if (len > 0 && !s->head_only) {
+        s->body = *a->body;
+        *a->body = (struct buf){0};
+    }
+    s->answered = true;
+    s->x = NULL;
 }
 
-static int on_header_value_complete(llhttp_t *p)
+static void on_answer(struct http_engine *e, struct http_exchange *x, const struct http_answer *a)
 {
-    return headers_result(of(p), http1_headers_value_end(&of(p)->headers));
+    struct http1_server *s = of(e);
+    CHECK(s->x == x);
+    begin_answer(s, a);
+    if (!buf_ok(&s->out)) { // memory is out, or headers without end: nothing sensible can be said
+        buf_clear(&s->out);
+        buf_fini(&s->body);
+        s->close_after = s->deaf = true;
+    }
 }
 
-static int on_uncounted(llhttp_t *p, const char *at, size_t len)
+static void refuse_request(struct http1_server *s)
 {
-    (void)at;
-    return headers_result(of(p), http1_headers_count_bytes(&of(p)->headers, len));
+    const struct http_header type = {"content-type", "text/plain; charset=utf-8"};
+    const char *text = s->request.refusal_text;
+    s->close_after = s->deaf = true;
+    if (s->x != NULL) {
+        http_exchange_refuse(s->x, s->request.refusal, text);
+        return;
+    }
+    // the answer is on its way, and nonsense follows it; or nobody is there to understand one
+    if (s->answered || s->request.refusal == HTTP1_NOT_HTTP)
+        return;
+    struct buf body;
+    buf_init(&body, READ_BYTES);
+    buf_add_format(&body, "%s\n", text);
+    struct http_answer answer = {.status = s->request.refusal, .headers = &type, .header_count = 1, .body = &body};
+    begin_answer(s, &answer);
+    buf_fini(&body);
 }
 
-static int check_framing(struct http1_request *r, const llhttp_t *p)
+static void fill_head(struct http1_server *s, struct http_exchange *x)
 {
-    const char *value;
-    size_t hosts = http1_headers_find(&r->headers, "Host", &value);
-    if (hosts > 1 || (hosts == 0 && p->http_minor == 1))
-        return refuse(r, 400, "exactly one Host header is needed");
-    size_t codings = http1_headers_find(&r->headers, "Transfer-Encoding", &value);
-    if (codings > 0 && p->http_minor == 0)
-        return refuse(r, 400, "Transfer-Encoding needs HTTP/1.1");
-    if (codings > 1 || (codings == 1 && strcasecmp(value, "chunked") != 0))
-        return refuse(r, 501, "only the transfer coding chunked is known");
-    if ((p->flags & F_CONTENT_LENGTH) != 0 && p->content_length > REQUEST_BODY_MAX_BYTES)
-        return refuse(r, 413, "the request body is larger than 65536 bytes");
-    return HPE_OK;
-}
-
-static int on_headers_complete(llhttp_t *p)
-{
-    struct http1_request *r = of(p);
-    const char *expect;
-    r->headers.complete = true;
-    if (p->http_major != 1 || p->http_minor > 1)
-        return refuse(r, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
-    if (r->target.len == 0 || r->target.data[0] != '/')
-        return refuse(r, 400, "the request target must begin with /");
-    int code = check_framing(r, p);
-    http1_headers_find(&r->headers, "Expect", &expect);
-    r->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0 && p->http_minor == 1;
-    return code;
-}
-
-static int on_body(llhttp_t *p, const char *at, size_t len)
-{
-    struct http1_request *r = of(p);
-    (void)at;
-    r->body_bytes += len;
-    if (r->body_bytes > REQUEST_BODY_MAX_BYTES)
-        return refuse(r, 413, "the request body is larger than 65536 bytes");
-    return HPE_OK;
-}
-
-static int on_message_complete(llhttp_t *p)
-{
-    of(p)->keep_alive = llhttp_should_keep_alive(p) != 0 && p->upgrade == 0;
-    return HPE_PAUSED;
-}
-
-static void start_parser(struct http1_request *r)
-{
-    llhttp_init(&r->parser, HTTP_REQUEST, &r->settings);
-    r->parser.data = r;
-}
-
-void http1_request_init(struct http1_request *r)
-{
-    *r = (struct http1_request){0};
+    struct http1_request *r = &s->request;
+    x->head.version = r->is_old ? HTTP_VERSION_1_0 : HTTP_VERSION_1_1;
+    x->head.method = bytes_from_text(http1_request_method(r));
+    x->head.content_length = r->content_length;
+    x->head.authority = r->authority;
+    http_exchange_split_target(x, r->path);
+    x->raw = r->headers;
+    x->target = r->target; // path and authority point into it
+    size_t seen = r->headers.seen_bytes, max = r->headers.max_bytes;
     http1_headers_init(&r->headers);
-    buf_init(&r->target, LIMIT_HTTP_HEADER_BYTES);
-    llhttp_settings_init(&r->settings);
-    r->settings.on_url = on_url;
-    r->settings.on_header_field = on_header_field;
-    r->settings.on_header_value = on_header_value;
-    r->settings.on_header_value_complete = on_header_value_complete;
-    r->settings.on_headers_complete = on_headers_complete;
-    r->settings.on_chunk_extension_name = on_uncounted;
-    r->settings.on_chunk_extension_value = on_uncounted;
-    r->settings.on_body = on_body;
-    r->settings.on_message_complete = on_message_complete;
-    start_parser(r);
+    http1_headers_limit(&r->headers, max);
+    r->headers.seen_bytes = seen;
+    r->headers.complete = true; // trailers are counted
+    buf_init(&r->target, max);
 }
 
-void http1_request_fini(struct http1_request *r)
+static void begin_exchange(struct http1_server *s)
 {
-    http1_headers_fini(&r->headers);
-    buf_fini(&r->target);
-}
-
-void http1_request_next(struct http1_request *r)
-{
-    http1_request_fini(r);
-    http1_request_init(r);
-}
-
-// Whether a line of the head goes on in the next one (RFC 9112 §5.2); the parser joins them silently.
-static bool is_folded(struct http1_request *r, struct bytes received)
-{
-    for (size_t i = 0; i < received.len && !r->head_scanned; i++) {
-        uint8_t c = received.data[i];
-        if (r->at_line_start && (c == ' ' || c == '\t'))
-            return true;
-        r->head_scanned = r->at_line_start && c == '\r';
-        r->seen_line = r->seen_line || (c != '\r' && c != '\n');
-        r->at_line_start = r->seen_line && c == '\n';
+    struct http_exchange *x = http_exchange_create(&s->engine);
+    s->x = x;
+    s->since_ms = now(s);
+    s->received = 0;
+    s->head_only = s->request.parser.method == HTTP_HEAD;
+    fill_head(s, x);
+    if (!http_exchange_index(x)) {
+        s->request.refusal = 503;
+        s->request.refusal_text = "out of memory";
+        s->x = NULL;
+        http_exchange_destroy(x);
+        refuse_request(s);
+    } else if (http_exchange_begin(x) && s->request.expects_continue) {
+        buf_add_text(&s->out, "HTTP/1.1 100 Continue\r\n\r\n");
+        s->request.expects_continue = false; // from here on the body comes
     }
-    return false;
 }
 
-enum http1_state http1_request_feed(struct http1_request *r, struct bytes received, size_t *used_out)
+static void on_body(void *arg, struct bytes piece)
 {
-    const char *at = (const char *)received.data;
-    *used_out = 0;
-    if (r->state != HTTP1_MORE || received.len == 0)
-        return r->state;
-    r->begun = true;
-    llhttp_errno_t code = HPE_USER;
-    if (is_folded(r, received))
-        refuse(r, 400, "a folded header line is obsolete");
-    else
-        code = llhttp_execute(&r->parser, at, received.len);
-    if (code == HPE_OK)
-        return HTTP1_MORE;
-    if (code == HPE_PAUSED || code == HPE_PAUSED_UPGRADE) {
-        *used_out = (size_t)(llhttp_get_error_pos(&r->parser) - at);
-        r->state = HTTP1_COMPLETE;
-        return r->state;
+    struct http1_server *s = arg;
+    s->received += piece.len;
+    if (s->x != NULL && !http_exchange_add(s->x, piece))
+        CHECK(s->x == NULL);
+}
+
+static void end_request(struct http1_server *s)
+{
+    s->ended = true;
+    if (s->x != NULL)
+        http_exchange_complete(s->x);
+}
+
+static void process(struct http1_server *s, struct bytes data)
+{
+    while (!s->deaf) {
+        if (s->ended) {
+            buf_add(&s->pending, data.data, data.len);
+            if (!buf_ok(&s->pending))
+                s->close_after = s->deaf = true;
+            return;
+        }
+        if (!s->request.begun && data.len > 0)
+            s->since_ms = now(s);
+        switch (http1_request_feed(&s->request, &data)) {
+        case HTTP1_REQUEST_MORE:
+            return;
+        case HTTP1_REQUEST_HEAD:
+            begin_exchange(s);
+            break;
+        case HTTP1_REQUEST_END:
+            end_request(s);
+            break;
+        case HTTP1_REQUEST_BAD:
+            refuse_request(s);
+            return;
+        }
     }
-    if (r->refusal == 0)
-        refuse(r, 400, "this is not a valid HTTP/1.1 request");
-    r->state = HTTP1_FAILED;
-    return r->state;
 }
 
-const char *http1_request_method(const struct http1_request *r)
+// Answer sent and request complete: on to the next one, which may be here already.
+static void next_request(struct http1_server *s)
 {
-    return llhttp_method_name((llhttp_method_t)r->parser.method);
+    struct buf pending = s->pending;
+    buf_init(&s->pending, READ_BODY_BYTES);
+    s->ended = s->answered = s->head_only = false;
+    s->since_ms = now(s);
+    http1_request_next(&s->request);
+    process(s, buf_bytes(&pending));
+    buf_fini(&pending);
 }
 
-const char *http1_reason(int status)
+static void receive(struct http_engine *e, struct bytes data)
 {
-    switch (status) {
-    case 200:
-        return "OK";
-    case 400:
-        return "Bad Request";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 413:
-        return "Content Too Large";
-    case 414:
-        return "URI Too Long";
-    case 431:
-        return "Request Header Fields Too Large";
-    case 500:
-        return "Internal Server Error";
-    case 501:
-        return "Not Implemented";
-    case 503:
-        return "Service Unavailable";
-    case 505:
-        return "HTTP Version Not Supported";
-    default:
-        return "Status";
+    struct http1_server *s = of(e);
+    process(s, data);
+}
+
+static size_t read_size(const struct http_engine *e)
+{
+    const struct http1_server *s = of(e);
+    if (s->pending.len > 0 || s->deaf)
+        return 0;
+    return s->x != NULL && !s->ended ? READ_BODY_BYTES : READ_BYTES;
+}
+
+static size_t take(const struct buf *from, size_t *sent, uint8_t *room, size_t size)
+{
+    size_t left = from->len - *sent, n = left < size ? left : size;
+    if (n > 0)
+        memcpy(room, from->data + *sent, n);
+    *sent += n;
+    return n;
+}
+
+static size_t produce(struct http_engine *e, uint8_t *room, size_t size)
+{
+    struct http1_server *s = of(e);
+    size_t n = 0;
+    for (;;) {
+        n += take(&s->out, &s->out_sent, room + n, size - n);
+        n += take(&s->body, &s->body_sent, room + n, size - n);
+        if (s->out_sent < s->out.len || s->body_sent < s->body.len)
+            return n;
+        buf_fini(&s->out);
+        buf_init(&s->out, ANSWER_HEAD_MAX_BYTES);
+        buf_fini(&s->body);
+        s->out_sent = s->body_sent = 0;
+        if (!s->answered || !s->ended || s->close_after)
+            return n;
+        next_request(s);
     }
+}
+
+static bool is_idle(const struct http_engine *e)
+{
+    const struct http1_server *s = of(e);
+    return s->x == NULL && !s->answered && !s->request.begun && s->out.len == 0;
+}
+
+static bool is_finished(const struct http_engine *e)
+{
+    const struct http1_server *s = of(e);
+    if (s->x != NULL || s->out.len > 0 || s->body.len > 0)
+        return false;
+    return s->close_after || (s->draining && is_idle(e));
+}
+
+static void drain(struct http_engine *e)
+{
+    of(e)->draining = true;
+}
+
+static uint64_t deadline_ms(const struct http_engine *e)
+{
+    const struct http1_server *s = of(e);
+    const struct http_limits *l = e->link->limits;
+    if (s->deaf || s->ended)
+        return HTTP_NEVER;
+    if (!s->request.begun)
+        return http_time_after(s->since_ms, l->idle_ms);
+    if (s->x == NULL && !s->answered)
+        return http_time_after(s->since_ms, l->header_ms);
+    return http_body_deadline(l, s->since_ms, s->received);
+}
+
+static void expire(struct http_engine *e)
+{
+    struct http1_server *s = of(e);
+    if (!s->request.begun) {
+        s->close_after = s->deaf = true;
+        return;
+    }
+    s->request.refusal = 408;
+    s->request.refusal_text = "the request came too slowly";
+    refuse_request(s);
+}
+
+static void abort_all(struct http_engine *e)
+{
+    struct http1_server *s = of(e);
+    struct http_exchange *x = s->x;
+    s->x = NULL;
+    s->close_after = s->deaf = true;
+    if (x != NULL)
+        http_exchange_abort(x);
+}
+
+static void destroy(struct http_engine *e)
+{
+    struct http1_server *s = of(e);
+    http1_request_fini(&s->request);
+    buf_fini(&s->pending);
+    buf_fini(&s->out);
+    buf_fini(&s->body);
+    free(s);
+}
+
+static const struct http_engine_ops ops = {
+    .receive = receive,
+    .read_size = read_size,
+    .produce = produce,
+    .is_finished = is_finished,
+    .is_idle = is_idle,
+    .drain = drain,
+    .deadline_ms = deadline_ms,
+    .expire = expire,
+    .abort = abort_all,
+    .destroy = destroy,
+    .answer = on_answer,
+};
+
+struct http_engine *http1_server_create(struct http_link *link)
+{
+    struct http1_server *s = MEM_NEW(struct http1_server);
+    s->engine = (struct http_engine){&ops, link};
+    http1_request_init(&s->request, link->limits->max_header_bytes, on_body, s);
+    buf_init(&s->pending, READ_BODY_BYTES);
+    buf_init(&s->out, ANSWER_HEAD_MAX_BYTES);
+    s->since_ms = now(s);
+    return &s->engine;
 }

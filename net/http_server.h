@@ -1,42 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small HTTP/1.1 server for pages we make ourselves (metrics). Grows into the receivers' server with the
-// OTLP transports. Everything runs on the thread of its loop.
+// HTTP/1.1 and HTTP/2 on one listener. Everything runs on the thread of its loop; nothing blocks but the name lookup
+// in http_server_create. Knows no gRPC: that is a content type, a framing (net/grpc_message.h) and trailers.
+//
+// The life of an exchange: on_head, then either an answer at once, or the body and on_request, or an end without
+// on_request (on_refuse, on_abort). http_exchange_answer, on_abort and the return from on_refuse end it: the pointer
+// is dead afterwards. Exactly one of them comes for each on_head, http_server_close included.
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/http_client.h"
+#include "net/tls_server.h"
 
 #include <uv.h>
 
 struct http_server;
+struct http_exchange;
 
-struct http_page_request {
-    struct bytes method, path; // path without the query
-    struct bytes query;
+enum http_version { HTTP_VERSION_1_0, HTTP_VERSION_1_1, HTTP_VERSION_2 };
+
+struct http_peer {
+    char address[64]; // without the port; with PROXY protocol the client's, "unix" on a Unix socket
+    uint16_t port;
+    const char *certificate_subject; // verified: "CN=agent,O=..." (RFC 2253); NULL without mTLS
 };
 
-struct http_page {
-    int status;               // 200 unless changed
-    const char *content_type; // "text/plain; charset=utf-8" unless changed
-    struct buf body;
+// Valid as long as the exchange.
+struct http_head {
+    enum http_version version;
+    bool tls;
+    struct bytes method;
+    struct bytes path;                 // as sent, before the query; "*" for OPTIONS *
+    struct bytes query;                // behind the '?'
+    struct bytes authority;            // Host or :authority; empty only with HTTP/1.0
+    int64_t content_length;            // declared; -1 = not
+    const struct http_header *headers; // names in lower case
+    size_t header_count;
+    const struct http_peer *peer; // valid as long as the exchange
 };
 
-struct http_server_options {
-    const char *endpoint; // "localhost:8888", "[::1]:0", "0.0.0.0:8888"; port 0 = any free
-    void (*on_request)(void *arg, const struct http_page_request *request, struct http_page *page);
+struct http_answer {
+    int status;                        // 200..599
+    const struct http_header *headers; // copied; Content-Length, Connection and Date are ours
+    size_t header_count;
+    struct buf *body;                   // taken and left empty; NULL = none
+    const struct http_header *trailers; // copied; HTTP/2 only
+    size_t trailer_count;
+};
+
+struct http_server_handler {
     void *arg;
-    uint32_t max_connections;      // 0 = 64; more are closed at once
-    int64_t request_timeout_nanos; // 0 = 10 s: from a request's first byte to its last
-    int64_t idle_timeout_nanos;    // 0 = 60 s: between requests
+    // The head is there. Must call http_exchange_answer or http_exchange_take_body before it returns.
+    void (*on_head)(void *arg, struct http_exchange *x, const struct http_head *head);
+    // The whole body, malloc'ed, now the handler's; NULL when len is 0. Answer now or later.
+    void (*on_request)(void *arg, struct http_exchange *x, uint8_t *body, size_t len);
+    // Before a body's buffer grows: answers the capacity it may have, at least need, or 0 to refuse it (503).
+    // so_far is what has come; with a declared length this is called once, after on_head. Must not answer. May be NULL: half as much again.
+    size_t (*on_reserve)(void *arg, struct http_exchange *x, struct bytes so_far, size_t need);
+    // The body cannot be had: 413 too large, 408 too slow, 503 refused by on_reserve or out of memory, 400 broken.
+    // May call http_exchange_answer in the handler's own words (gRPC has no 413); else the server does, in plain
+    // text. May be NULL.
+    void (*on_refuse)(void *arg, struct http_exchange *x, int status, const char *text);
+    // The peer is gone or the server closed: nobody waits for the answer.
+    void (*on_abort)(void *arg, struct http_exchange *x);
+    // Something a log should tell (a failed handshake, a peer that breaks the protocol); may be NULL.
+    void (*on_problem)(void *arg, const struct http_peer *peer, const char *text);
 };
 
-// Listens at once. A request body is read and thrown away up to 64 KiB, a larger one answered 413.
-// GET and HEAD only (405).
+enum { HTTP_SERVE_1 = 1, HTTP_SERVE_2 = 2 };
+
+// 0 in a number is the default; a negative time is "never".
+struct http_server_options {
+    const char *endpoint; // "localhost:4317", "[::1]:0", ":8080" (everywhere), "unix:/run/x.sock"; port 0 = any
+    const struct tls_server_options *tls; // NULL = clear text
+    unsigned protocols;                   // HTTP_SERVE_*; 0 = both, told apart by ALPN or the first bytes
+    bool proxy_protocol;                  // every connection begins with PROXY v1 or v2; others are closed
+    uint32_t max_connections;             // 4096; more wait in the accept queue, unless one is idle: it is closed
+    uint32_t max_streams;                 // 250 per connection, HTTP/2
+    size_t max_header_bytes;              // 64 KiB per request
+    int64_t header_timeout_nanos;         // 10 s: first byte to the end of the head; handshakes too
+    int64_t body_timeout_nanos;           // 60 s, and one second more for each 16 KiB that came
+    int64_t idle_timeout_nanos;           // 5 min without a request
+    int64_t write_timeout_nanos;          // 30 s in which the peer takes nothing of an answer
+    int64_t max_age_nanos;                // of a connection, then as in drain; never
+    int64_t max_age_grace_nanos;          // after that it is closed with what runs; never
+    int64_t ping_after_nanos;             // 2 h of silence on HTTP/2
+    int64_t ping_timeout_nanos;           // 20 s
+    int64_t tls_reload_nanos;             // 30 s between looks whether the certificates' files changed
+    struct http_server_handler handler;
+};
+
+// Listens at once. Certificates are loaded here. Strings are copied.
 enum err_code http_server_create(uv_loop_t *loop, const struct http_server_options *options, struct http_server **out,
                                  struct err *e) MUST_USE;
-int http_server_port(const struct http_server *s);
-// As http_client_close.
+int http_server_port(const struct http_server *s); // 0 on a Unix socket
+uint32_t http_server_connections(const struct http_server *s);
+
+// Back-pressure: neither accepts nor reads while paused. What is answered is still sent.
+void http_server_pause(struct http_server *s, bool paused);
+// Takes no new connections; each one ends after what runs on it (GOAWAY, Connection: close). on_drained may be called
+// from inside; not after http_server_close. May be called once.
+void http_server_drain(struct http_server *s, void (*on_drained)(void *arg), void *arg);
+// Ends everything now (on_abort for what runs), frees, then calls on_closed, never from inside. *s is NULL at once.
 void http_server_close(struct http_server **s, void (*on_closed)(void *arg), void *arg);
+
+// In on_head only: the body is wanted, up to max_bytes as sent.
+void http_exchange_take_body(struct http_exchange *x, size_t max_bytes);
+// Once per exchange, on the loop, at any time from on_head on.
+void http_exchange_answer(struct http_exchange *x, const struct http_answer *answer);
+// A sentence as text/plain, with more headers if extra is not NULL.
+void http_exchange_answer_text(struct http_exchange *x, int status, const char *text, const struct http_header *extra,
+                               size_t extra_count);
+
+const struct http_head *http_exchange_head(const struct http_exchange *x);
+// First value of a header; name in lower case; NULL if absent. *count_out (may be NULL): how often it occurs.
+const char *http_exchange_header(const struct http_exchange *x, const char *name, size_t *count_out);
+// The handler's own pointer.
+void http_exchange_set_context(struct http_exchange *x, void *context);
+void *http_exchange_context(const struct http_exchange *x);
+
+const char *http_reason(int status); // "Not Found"
 
 #endif

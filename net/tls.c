@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tls.h"
+#include "net/tls_session.h"
 
 #include "base/mem.h"
 
@@ -16,14 +16,6 @@ struct tls_context {
     bool insecure_skip_verify;
     SSL_CTX *ssl_ctx;
     BIO_METHOD *bio_method;
-};
-
-struct tls_session {
-    SSL *ssl;
-    struct bytes input;
-    struct buf output;
-    char name[256]; // what the certificate must be for
-    bool goodbye_sent;
 };
 
 static int on_bio_write(BIO *bio, const char *data, size_t len, size_t *written)
@@ -71,7 +63,7 @@ struct tls_context *tls_context_create(const struct tls_client_options *options)
 }
 
 // The library's newest reason, or the system's error behind it.
-static const char *library_reason(void)
+const char *tls_library_reason(void)
 {
     unsigned long code = ERR_peek_last_error();
     for (unsigned long older; (older = ERR_get_error()) != 0;)
@@ -83,7 +75,7 @@ static const char *library_reason(void)
     return reason ? reason : "unknown error";
 }
 
-static int no_password(char *out, int size, int writing, void *arg)
+int tls_no_password(char *out, int size, int writing, void *arg)
 {
     (void)out;
     (void)size;
@@ -97,7 +89,7 @@ static enum err_code add_ca_pem(SSL_CTX *ctx, const char *pem, struct err *e)
     BIO *bio = BIO_new_mem_buf(pem, -1);
     CHECK(bio != NULL);
     size_t count = 0;
-    for (X509 *x; (x = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL; count++) {
+    for (X509 *x; (x = PEM_read_bio_X509(bio, NULL, tls_no_password, NULL)) != NULL; count++) {
         int added = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), x);
         X509_free(x);
         CHECK(added == 1);
@@ -110,7 +102,7 @@ static enum err_code add_ca_pem(SSL_CTX *ctx, const char *pem, struct err *e)
 static enum err_code load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct err *e)
 {
     if (t->ca_file != NULL && SSL_CTX_load_verify_locations(ctx, t->ca_file, NULL) != 1)
-        return err_set(e, ERR_IO, "tls.ca_file %s: %s", t->ca_file, library_reason());
+        return err_set(e, ERR_IO, "tls.ca_file %s: %s", t->ca_file, tls_library_reason());
     if (t->ca_pem != NULL)
         return add_ca_pem(ctx, t->ca_pem, e);
     if (t->ca_file == NULL)
@@ -125,19 +117,20 @@ static enum err_code load_certificate(const struct tls_context *t, SSL_CTX *ctx,
     if (t->cert_file == NULL || t->key_file == NULL)
         return err_set(e, ERR_INVALID, "tls.cert_file and tls.key_file are needed together");
     if (SSL_CTX_use_certificate_chain_file(ctx, t->cert_file) != 1)
-        return err_set(e, ERR_IO, "tls.cert_file %s: %s", t->cert_file, library_reason());
+        return err_set(e, ERR_IO, "tls.cert_file %s: %s", t->cert_file, tls_library_reason());
     if (SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) != 1)
-        return err_set(e, ERR_IO, "tls.key_file %s: %s", t->key_file, library_reason());
+        return err_set(e, ERR_IO, "tls.key_file %s: %s", t->key_file, tls_library_reason());
     return ERR_OK;
 }
 
-static void make_bio_method(struct tls_context *t)
+BIO_METHOD *tls_bio_method_create(void)
 {
-    t->bio_method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "profrelay");
-    CHECK(t->bio_method != NULL);
-    BIO_meth_set_write_ex(t->bio_method, on_bio_write);
-    BIO_meth_set_read_ex(t->bio_method, on_bio_read);
-    BIO_meth_set_ctrl(t->bio_method, on_bio_control);
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "profrelay");
+    CHECK(method != NULL);
+    BIO_meth_set_write_ex(method, on_bio_write);
+    BIO_meth_set_read_ex(method, on_bio_read);
+    BIO_meth_set_ctrl(method, on_bio_control);
+    return method;
 }
 
 enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
@@ -147,11 +140,11 @@ enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
     ERR_clear_error();
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     if (ctx == NULL)
-        return err_set(e, ERR_UNAVAILABLE, "TLS cannot be initialised: %s", library_reason());
+        return err_set(e, ERR_UNAVAILABLE, "TLS cannot be initialised: %s", tls_library_reason());
     SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_default_passwd_cb(ctx, no_password);
+    SSL_CTX_set_default_passwd_cb(ctx, tls_no_password);
     SSL_CTX_set_verify(ctx, t->insecure_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     enum err_code code = load_authorities(t, ctx, e);
     if (code == ERR_OK)
@@ -161,7 +154,7 @@ enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
         return code;
     }
     if (t->bio_method == NULL)
-        make_bio_method(t);
+        t->bio_method = tls_bio_method_create();
     t->ssl_ctx = ctx;
     return ERR_OK;
 }
@@ -193,14 +186,33 @@ static bool expect_name(struct tls_session *s, const char *name)
     return SSL_set1_host(s->ssl, name) == 1 && SSL_set_tlsext_host_name(s->ssl, name) == 1;
 }
 
-static bool offer_alpn(SSL *ssl, const char *protocol)
+// "h2,http/1.1" as length-prefixed names (RFC 7301 §3.1).
+static bool offer_alpn(SSL *ssl, const char *protocols)
 {
     uint8_t wire[64];
-    size_t len = strlen(protocol);
-    CHECK(len > 0 && len < sizeof wire - 1);
-    wire[0] = (uint8_t)len;
-    memcpy(wire + 1, protocol, len);
+    size_t len = strlen(protocols), begin = 0;
+    CHECK(len > 0 && len < sizeof wire);
+    memcpy(wire + 1, protocols, len);
+    for (size_t i = 1; i <= len + 1; i++) {
+        if (i <= len && wire[i] != ',')
+            continue;
+        wire[begin] = (uint8_t)(i - begin - 1);
+        begin = i;
+    }
     return SSL_set_alpn_protos(ssl, wire, (unsigned)len + 1) == 0;
+}
+
+struct tls_session *tls_session_attach(SSL_CTX *ctx, BIO_METHOD *method)
+{
+    struct tls_session *s = MEM_NEW(struct tls_session);
+    buf_init(&s->output, OUTPUT_MAX_BYTES);
+    s->ssl = SSL_new(ctx);
+    BIO *bio = BIO_new(method);
+    CHECK(s->ssl != NULL && bio != NULL);
+    BIO_set_data(bio, s);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(s->ssl, bio, bio);
+    return s;
 }
 
 enum err_code tls_session_create(struct tls_context *t, const char *host, const char *alpn, struct tls_session **out,
@@ -210,14 +222,7 @@ enum err_code tls_session_create(struct tls_context *t, const char *host, const 
     enum err_code code = tls_context_prepare(t, e);
     if (code != ERR_OK)
         return code;
-    struct tls_session *s = MEM_NEW(struct tls_session);
-    buf_init(&s->output, OUTPUT_MAX_BYTES);
-    s->ssl = SSL_new(t->ssl_ctx);
-    BIO *bio = BIO_new(t->bio_method);
-    CHECK(s->ssl != NULL && bio != NULL);
-    BIO_set_data(bio, s);
-    BIO_set_init(bio, 1);
-    SSL_set_bio(s->ssl, bio, bio);
+    struct tls_session *s = tls_session_attach(t->ssl_ctx, t->bio_method);
     SSL_set_connect_state(s->ssl);
     if (!expect_name(s, t->server_name ? t->server_name : host) || (alpn != NULL && !offer_alpn(s->ssl, alpn))) {
         code = err_set(e, ERR_INVALID, "\"%s\" cannot be a TLS server name", s->name);
@@ -276,7 +281,7 @@ static enum tls_result explain_failure(struct tls_session *s, struct err *e)
     else if (!buf_ok(&s->output))
         err_set(e, ERR_MEMORY, "out of memory");
     else
-        err_set(e, ERR_IO, "%s", library_reason());
+        err_set(e, ERR_IO, "%s", tls_library_reason());
     ERR_clear_error();
     return TLS_FAILED;
 }

@@ -21,7 +21,7 @@ struct tls_context *tls_context_create(const struct tls_client_options *options)
 enum err_code tls_context_prepare(struct tls_context *t, struct err *e) MUST_USE;
 void tls_context_destroy(struct tls_context **t); // after its sessions
 
-// A client session with host (a name or an address). alpn is one protocol name or NULL. Prepares the context.
+// A client session with host (a name or an address). alpn names protocols ("h2,http/1.1") or is NULL. Prepares the context.
 enum err_code tls_session_create(struct tls_context *t, const char *host, const char *alpn, struct tls_session **out,
                                  struct err *e) MUST_USE;
 void tls_session_destroy(struct tls_session **s);

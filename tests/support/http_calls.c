@@ -54,6 +54,12 @@ static void on_done(void *arg, const struct http_response *response)
     snprintf(r->error, sizeof r->error, "%s", response->error ? response->error : "");
     const char *server = http_response_header(response, "server");
     snprintf(r->server, sizeof r->server, "%s", server ? server : "");
+    r->may_have_been_processed = response->may_have_been_processed;
+    r->reset_code = response->reset_code;
+    r->trailers[0] = '\0';
+    for (size_t i = 0, used = 0; i < response->trailer_count && used < sizeof r->trailers; i++)
+        used += (size_t)snprintf(r->trailers + used, sizeof r->trailers - used, "%s: %s\n", response->trailers[i].name,
+                                 response->trailers[i].value);
     if (r->then != NULL)
         r->then(r);
 }

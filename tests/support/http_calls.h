@@ -12,6 +12,9 @@ struct call_result {
     struct buf body;
     char error[1024];
     char server[128]; // the response's header "Server"
+    char trailers[256]; // "name: value\n" ...
+    bool may_have_been_processed;
+    int64_t reset_code;
     struct http_call *call;
     void (*then)(struct call_result *result); // after it is filled; may be NULL
     void *then_arg;

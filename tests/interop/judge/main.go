@@ -27,6 +27,9 @@ const usage = `usage:
   judge relabel-cases COUNT OUT       random rules and labels, and what Prometheus makes of them
   judge serve --port-file F --out DIR OTLP/HTTP server on a free loopback port; POST /control?status=503&
                                       retry_after=1&delay_ms=10&times=3&partial=2&cut=1 sets what comes next
+  judge grpc-serve -port-file F -out DIR [-tls CERT_FILE] [-max-age 1s] [-max-streams N]
+                                      the same over gRPC; metadata judge-code, judge-retry-ms, judge-delay-ms,
+                                      judge-partial say what a request meets
 `
 
 // refusal is the judging library's own verdict on its input.
@@ -57,6 +60,7 @@ var commands = []command{
 	{"otlp-equal", 2, 2, compareOtlp},
 	{"relabel-cases", 2, 2, writeRelabelCases},
 	{"serve", 4, 4, serve},
+	{"grpc-serve", 4, 10, grpcServe},
 }
 
 // guarded turns a panic of a library into a refusal: pdata's At(i) panics on a bad index.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names with several addresses and a name service that is slow: this program's getaddrinfo stands before libc's.
+// Names with several addresses and a name service that is slow.
 #include "net/connection.h"
 
 #include "base/mem.h"
+#include "tests/support/fake_names.h"
 #include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
 
 #include <netdb.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,59 +16,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_ADDRESSES = 4, WATCHDOG_MS = 30 * 1000 };
-
-// What the next look-ups answer; read by libuv's threads only while a test waits for them.
-static struct {
-    const char *addresses[MAX_ADDRESSES];
-    size_t count;
-    int error;
-    bool waits;
-    sem_t asked, may_go;
-} names;
-
-static struct addrinfo *make_address(const char *text)
-{
-    struct addrinfo *a = MEM_NEW(struct addrinfo);
-    struct sockaddr_storage *address = MEM_NEW(struct sockaddr_storage);
-    bool is_ipv6 = strchr(text, ':') != NULL;
-    if (is_ipv6)
-        CHECK(uv_ip6_addr(text, 0, (struct sockaddr_in6 *)address) == 0);
-    else
-        CHECK(uv_ip4_addr(text, 0, (struct sockaddr_in *)address) == 0);
-    a->ai_family = address->ss_family;
-    a->ai_addr = (struct sockaddr *)address;
-    a->ai_addrlen = is_ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    return a;
-}
-
-int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **out)
-{
-    (void)host;
-    (void)service;
-    (void)hints;
-    if (names.waits) {
-        sem_post(&names.asked);
-        sem_wait(&names.may_go);
-    }
-    *out = NULL;
-    for (size_t i = names.count; i-- > 0 && names.error == 0;) {
-        struct addrinfo *a = make_address(names.addresses[i]);
-        a->ai_next = *out;
-        *out = a;
-    }
-    return names.error;
-}
-
-void freeaddrinfo(struct addrinfo *list)
-{
-    while (list != NULL) {
-        struct addrinfo *next = list->ai_next;
-        free(list->ai_addr);
-        free(list);
-        list = next;
-    }
-}
+enum { WATCHDOG_MS = 30 * 1000 };
 
 struct fixture {
     uv_loop_t loop;
@@ -123,7 +71,8 @@ static void on_watchdog(uv_timer_t *timer)
 static void start_with(struct fixture *f, const char *host, uint64_t timeout_ms)
 {
     static const struct raw_step answers[] = {{RAW_EXPECT, "ping", 0}, {RAW_SEND, "pong", 0}};
-    static const struct connection_events events = {on_open, on_data, on_written, on_end, on_closed};
+    static const struct connection_events events = {
+        .on_open = on_open, .on_data = on_data, .on_written = on_written, .on_end = on_end, .on_closed = on_closed};
     *f = (struct fixture){0};
     uv_loop_init(&f->loop);
     uv_timer_init(&f->loop, &f->watchdog);
@@ -153,11 +102,11 @@ static void stop(struct fixture *f)
 static void answer_with(const char *first, const char *second, const char *third)
 {
     const char *given[] = {first, second, third};
-    names.count = 0;
-    names.error = 0;
-    names.waits = false;
+    fake_names.count = 0;
+    fake_names.error = 0;
+    fake_names.waits = false;
     for (size_t i = 0; i < COUNT_OF(given) && given[i] != NULL; i++)
-        names.addresses[names.count++] = given[i];
+        fake_names.addresses[fake_names.count++] = given[i];
 }
 
 static void test_addresses_in_turn(void **state)
@@ -238,7 +187,7 @@ static void look_up_fails(int error, const char *wanted)
 {
     struct fixture f;
     answer_with(NULL, NULL, NULL);
-    names.error = error;
+    fake_names.error = error;
     start(&f, 10000);
     stop(&f);
     assert_string_equal(f.error.text, wanted);
@@ -258,7 +207,7 @@ static void test_localhost_is_not_looked_up(void **state)
     (void)state;
     struct fixture f;
     answer_with(NULL, NULL, NULL);
-    names.error = EAI_NONAME;
+    fake_names.error = EAI_NONAME;
     start_with(&f, "LocalHost", 10000);
     stop(&f);
     assert_true(f.opened);
@@ -270,17 +219,17 @@ static void test_look_up_takes_too_long(void **state)
     (void)state;
     struct fixture f;
     answer_with("127.0.0.1", NULL, NULL);
-    names.waits = true;
+    fake_names.waits = true;
     start(&f, 30);
     while (!f.ended)
         loop_step(&f.loop);
     assert_false(f.closed); // a thread still asks
     assert_non_null(strstr(f.error.text, "connect to collector.example:"));
     assert_non_null(strstr(f.error.text, "the name is not resolved within 0.03 s"));
-    sem_post(&names.may_go);
+    sem_post(&fake_names.may_go);
     stop(&f);
     assert_false(f.opened);
-    sem_wait(&names.asked);
+    sem_wait(&fake_names.asked);
 }
 
 static void test_close_while_a_thread_asks(void **state)
@@ -288,14 +237,14 @@ static void test_close_while_a_thread_asks(void **state)
     (void)state;
     struct fixture f;
     answer_with("127.0.0.1", NULL, NULL);
-    names.waits = true;
+    fake_names.waits = true;
     start(&f, 10000);
     uv_run(&f.loop, UV_RUN_NOWAIT);
-    sem_wait(&names.asked);
+    sem_wait(&fake_names.asked);
     connection_close(f.connection);
     uv_run(&f.loop, UV_RUN_NOWAIT);
     assert_false(f.closed);
-    sem_post(&names.may_go);
+    sem_post(&fake_names.may_go);
     stop(&f);
     assert_false(f.opened || f.ended);
 }
@@ -306,7 +255,7 @@ static void test_close_while_it_waits_for_a_thread(void **state)
     enum { MANY = 16 }; // more than libuv has threads
     struct fixture f[MANY];
     answer_with("127.0.0.1", NULL, NULL);
-    names.waits = true;
+    fake_names.waits = true;
     for (size_t i = 0; i < MANY; i++) {
         start(&f[i], 10000);
         uv_run(&f[i].loop, UV_RUN_NOWAIT);
@@ -314,7 +263,7 @@ static void test_close_while_it_waits_for_a_thread(void **state)
     for (size_t i = 0; i < MANY; i++)
         connection_close(f[i].connection);
     for (size_t i = 0; i < MANY; i++)
-        sem_post(&names.may_go);
+        sem_post(&fake_names.may_go);
     for (size_t i = 0; i < MANY; i++) {
         stop(&f[i]);
         assert_false(f[i].opened || f[i].ended);
@@ -353,7 +302,7 @@ static void test_close_between_addresses(void **state)
 static int init_names(void **state)
 {
     (void)state;
-    return sem_init(&names.asked, 0, 0) == 0 && sem_init(&names.may_go, 0, 0) == 0 ? 0 : -1;
+    return sem_init(&fake_names.asked, 0, 0) == 0 && sem_init(&fake_names.may_go, 0, 0) == 0 ? 0 : -1;
 }
 
 int main(void)

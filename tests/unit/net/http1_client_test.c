@@ -13,7 +13,7 @@ static void writes(const char *method, bool absolute, const char *authorization,
     struct url u;
     struct buf head;
     assert_int_equal(url_parse("http://host:8080?x=1", &u, NULL), ERR_OK);
-    struct http1_request_line line = {&u, "agent/1", absolute, authorization};
+    struct http1_request_line line = {&u, "agent/1", absolute, authorization, false};
     struct http_request request = {
         .method = method, .headers = headers, .header_count = count, .body = bytes_from_text(body)};
     buf_init(&head, 4096);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "net/http_server.h"
+#include "net/http_pages.h"
 #include "tests/support/http_calls.h"
 #include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
@@ -711,14 +711,14 @@ static void test_many_calls_to_our_server(void **state)
     enum { CALLS = 200 };
     struct http_world w;
     struct http_client_options options = {.max_connections = 7};
-    struct http_server *server;
-    struct http_server_options server_options = {.endpoint = "127.0.0.1:0", .on_request = on_page};
+    struct http_pages *server;
+    struct http_pages_options server_options = {.endpoint = "127.0.0.1:0", .on_page = on_page};
     static struct call_result r[CALLS];
     char url[128];
     int closed = 0;
     http_world_init(&w, &options);
-    assert_int_equal(http_server_create(&w.loop, &server_options, &server, NULL), ERR_OK);
-    loopback_url(url, "http", http_server_port(server), "/");
+    assert_int_equal(http_pages_create(&w.loop, &server_options, &server, NULL), ERR_OK);
+    loopback_url(url, "http", http_pages_port(server), "/");
     struct http_request request = {.method = "GET", .url = url};
     for (size_t i = 0; i < CALLS; i++)
         http_world_send(&w, &request, &r[i]);
@@ -727,7 +727,7 @@ static void test_many_calls_to_our_server(void **state)
         assert_ok(&r[i]);
         call_result_fini(&r[i]);
     }
-    http_server_close(&server, on_closed_nothing, &closed);
+    http_pages_close(&server, on_closed_nothing, &closed);
     while (closed == 0)
         loop_step(&w.loop);
     http_world_fini(&w);

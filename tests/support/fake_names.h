@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A name service for tests: this program's getaddrinfo stands before libc's. For one test program, not for a library.
+#ifndef TESTS_SUPPORT_FAKE_NAMES_H
+#define TESTS_SUPPORT_FAKE_NAMES_H
+
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FAKE_ADDRESSES_MAX = 4 };
+
+// What the next look-ups answer, whatever the name; read by libuv's threads only while a test waits for them.
+struct fake_names {
+    const char *addresses[FAKE_ADDRESSES_MAX];
+    size_t count;
+    int error; // EAI_...
+    bool waits;
+    sem_t asked, may_go;
+    size_t lookups; // so far
+};
+
+extern struct fake_names fake_names;
+
+#endif
