@@ -157,7 +157,7 @@ static const struct command_example examples[] = {
 
 const struct command import_command = {
     .name = "import",
-    .arguments = "FILE|DIR... --to URL|DIR",
+    .arguments = "FILE|DIR|-... --to URL|DIR",
     .help = "send profiles that lie on disk, once",
     .text = "Every format that is read can be sent. A folder stands for every file below it.",
     .options = OPTION_TABLE(rows),

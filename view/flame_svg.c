@@ -119,7 +119,7 @@ static void add_name(const struct picture *p, struct bytes name, double left, do
         begin = fitting(short_name(name), width - 2 * TEXT_PAD, &cut);
     if (begin.len == 0)
         return;
-    buf_add_format(p->out, "<text x=\"%.1f\" y=\"%.1f\">", left + TEXT_PAD, top + 14);
+    buf_add_format(p->out, "<text x=\"%.1f\" y=\"%.1f\">", left + (int)TEXT_PAD, top + 14);
     flame_xml_text(p->out, begin);
     buf_add_text(p->out, cut ? "…</text>" : "</text>");
 }
@@ -156,7 +156,8 @@ static void add_frames(const struct picture *p)
         p->lefts[depth + 1] = left;
         p->lefts[depth] += width;
         if (i == 0 || width >= min_width)
-            add_frame(p, p->layout.nodes[i], left, HEAD + (double)ROW * depth, i == 0 && width <= 0 ? 1 : width);
+            add_frame(p, p->layout.nodes[i], left, (double)(HEAD + (uint64_t)ROW * depth),
+                      i == 0 && width <= 0 ? 1 : width);
     }
 }
 

@@ -52,9 +52,10 @@ static void functions_differ_by_file(void **state)
 {
     (void)state;
     struct batch *b = batch_of(
-        "cpu", "ns", (const char *[]){"run@a.py", "run@b.py", "run!/bin/x", "run!/bin/y", "run@a.py!/bin/x", NULL});
+        "cpu", "ns",
+        (const char *[]){"run@a.py", "run@b.py", "run!/bin/x", "run!/bin/y", "run@a.py!/bin/x", "run@/bin/x", NULL});
     struct call_tree t = tree_of(b, NULL);
-    assert_tree(&t, "run 17 17;run 2 2;run 4 4;run 8 8;");
+    assert_tree(&t, "run 17 17;run 2 2;run 4 4;run 8 8;run 32 32;");
     for (uint32_t i = 1; i < t.function_count; i++)
         assert_int_equal(t.functions[i].namesake, 1);
     call_tree_fini(&t);

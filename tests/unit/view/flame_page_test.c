@@ -118,8 +118,8 @@ static void frames_are_in_preorder_widest_first(void **state)
     struct call_tree tree = small_tree();
     char *data = page_data(&tree, 1);
     assert_holds(data, "\"f\":[0,0,1,2,1]"); // all, aa, bb, cc, bb
-    assert_holds(data, "\"u\":[0,0,0,1,2]");
-    assert_holds(data, "\"s\":[[0,10,40,20,30]]");
+    assert_holds(data, "\"u\":[3,1,0,2]");
+    assert_holds(data, "\"s\":[[1,10,0,40,0,20,0,30]]");
     assert_holds(data, "\"samples\":4,\"cut\":0,\"wide\":false");
     assert_holds(data, "\"title\":\"a \\u0026 b\"");
     free(data);
@@ -199,13 +199,13 @@ static void numbers_are_exact(void **state)
         int64_t value;
         const char *text;
     } cases[] = {
-        {0, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[0,0],\n\"s\":[[0,0]]"},
-        {-5, "[[0,-5]]"},
-        {9007199254740991, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[0,0],\n\"s\":[[0,9007199254740991]]"},
-        {9007199254740992, "\"wide\":true,\n\"f\":[0,0],\n\"u\":[0,0],\n\"s\":[[0,\"9007199254740992\"]]"},
-        {-9007199254740992, "[[0,\"-9007199254740992\"]]"},
-        {INT64_MAX, "[[0,\"9223372036854775807\"]]"},
-        {INT64_MIN, "[[0,\"-9223372036854775808\"]]"},
+        {0, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[],\n\"s\":[[]]"},
+        {-5, "[[1,-5]]"},
+        {9007199254740991, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[],\n\"s\":[[1,9007199254740991]]"},
+        {9007199254740992, "\"wide\":true,\n\"f\":[0,0],\n\"u\":[],\n\"s\":[[1,\"9007199254740992\"]]"},
+        {-9007199254740992, "[[1,\"-9007199254740992\"]]"},
+        {INT64_MAX, "[[1,\"9223372036854775807\"]]"},
+        {INT64_MIN, "[[1,\"-9223372036854775808\"]]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct call_function f = NAME("x");
@@ -291,7 +291,7 @@ static void two_sides_are_compared(void **state)
     };
     struct call_tree tree = tree_of(functions, 3, n, 3);
     tree.side_count = 2;
-    assert_data_holds(&tree, "\"s\":[[0,100,0],\n[0,100,100]]");
+    assert_data_holds(&tree, "\"s\":[[1,100],\n[1,100,0,100]]");
     char *picture = made(make_picture, &tree);
     assert_holds(picture, "self 100 ns → 100 ns\ntotal 100 ns (100.00 %) → 100 ns (50.00 %)</title><rect class=\"d0\" "
                           "x=\"12.00\" y=\"86\" width=\"881.00\"");
@@ -327,7 +327,7 @@ static void an_empty_profile_is_a_page_too(void **state)
     (void)state;
     struct call_node root = {0};
     struct call_tree tree = tree_of(NULL, 0, &root, 1);
-    assert_data_holds(&tree, "\"f\":[0],\n\"u\":[0],\n\"s\":[[0]]");
+    assert_data_holds(&tree, "\"f\":[0],\n\"u\":[],\n\"s\":[[]]");
     char *picture = made(make_picture, &tree);
     assert_holds(picture, "<rect class=\"c16\"");
     free(picture);
