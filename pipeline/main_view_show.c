@@ -144,6 +144,21 @@ static size_t types_of(const struct view *v, struct sample_type_name *out)
     return used;
 }
 
+// "cpu/nanoseconds": the unit tells types of one name apart.
+static enum err_code build_tree_of(struct view *v, const struct sample_type_name *type, struct call_tree *out)
+{
+    struct buf name;
+    buf_init(&name, LIMIT_COMMAND_BYTES);
+    buf_add(&name, type->type.data, type->type.len);
+    buf_add_byte(&name, '/');
+    buf_add(&name, type->unit.data, type->unit.len);
+    v->tree_options.sample_type = buf_bytes(&name);
+    enum err_code rc = build_tree(v, out);
+    v->tree_options.sample_type = (struct bytes){NULL, 0};
+    buf_fini(&name);
+    return rc;
+}
+
 enum err_code view_show_flames(struct view *v)
 {
     struct sample_type_name types[MAX_TYPES];
@@ -153,10 +168,8 @@ enum err_code view_show_flames(struct view *v)
                        : v->count == 1 ? err_set(&v->e, ERR_INVALID, "there are no profiles in it")
                                        : err_set(&v->e, ERR_INVALID, "the two have no sample type in common");
     count = wants_svg(v) && count > 1 ? 1 : count;
-    for (; rc == ERR_OK && built < count; built++) {
-        v->tree_options.sample_type = types[built].type;
-        rc = build_tree(v, &trees[built]);
-    }
+    for (; rc == ERR_OK && built < count; built++)
+        rc = build_tree_of(v, &types[built], &trees[built]);
     if (rc == ERR_OK)
         rc = write_flames(v, trees, count);
     for (size_t i = 0; i < built; i++)

@@ -56,14 +56,14 @@ static void print_extreme(const struct function_table *t, double direction, cons
     buf_add_byte(out, '\n');
 }
 
-static void print_change(const struct call_tree *tree, const struct function_row *row, struct buf *out)
+static void print_change(const struct call_tree *tree, const struct function_row *row, int width, struct buf *out)
 {
     const int64_t less = row->self[0] == INT64_MIN ? INT64_MAX : -row->self[0];
     const int64_t change = sum_saturated(row->self[1], less);
     char text[VALUE_TEXT_MAX], signed_text[VALUE_TEXT_MAX + 1];
     snprintf(signed_text, sizeof signed_text, "%s%s", change > 0 ? "+" : "",
              value_text(text, sizeof text, change, tree->unit));
-    buf_add_format(out, "%12s", signed_text);
+    buf_add_format(out, "%*s", width, signed_text);
     const double points = function_change(tree, row) * 100;
     snprintf(text, sizeof text, "%+.1f", fabs(points) < 0.05 ? 0 : points);
     buf_add_format(out, "%9s", text);
@@ -74,11 +74,11 @@ static bool is_of_side(const struct function_table *t, uint32_t row, double dire
     return function_change(t->tree, &t->rows[row]) * direction > 0;
 }
 
-static void print_row(const struct call_tree *tree, const struct function_row *row, struct buf *out)
+static void print_row(const struct call_tree *tree, const struct function_row *row, int width, struct buf *out)
 {
-    value_cell(out, row->self[0], tree->unit, 12);
-    value_cell(out, row->self[1], tree->unit, 12);
-    print_change(tree, row, out);
+    value_cell(out, row->self[0], tree->unit, width);
+    value_cell(out, row->self[1], tree->unit, width);
+    print_change(tree, row, width, out);
     function_cell(out, tree, row);
 }
 
@@ -90,11 +90,13 @@ static void print_side(const struct function_table *t, double direction, const c
         count += is_of_side(t, i, direction);
     if (count == 0)
         return;
-    buf_add_format(out, "\n%s\n%12s%12s%12s%9s  %s\n", title, "before", "after", "change", "share", "function  file");
+    const int width = value_width(t->tree);
+    buf_add_format(out, "\n%s\n%*s%*s%*s%9s  %s\n", title, width, "before", width, "after", width, "change", "share",
+                   "function  file");
     for (uint32_t i = 0; i < t->count && (max_rows == 0 || printed < max_rows) && buf_ok(out); i++) {
         if (!is_of_side(t, i, direction))
             continue;
-        print_row(t->tree, &t->rows[i], out);
+        print_row(t->tree, &t->rows[i], width, out);
         printed++;
     }
     if (printed < count)
