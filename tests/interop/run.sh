@@ -29,13 +29,16 @@ finish() {
     exit
 }
 
+# The judge's own go.mod says which Go it needs.
+wanted=$(sed -n 's/^go //p' tests/interop/judge/go.mod)
 go_is_new_enough() {
     local version
-    version=$(cd / && go env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9]*\.[0-9]*\).*/\1/p')
-    [ -n "$version" ] && [ "$(printf '%s\n' 1.26 "$version" | sort -V | head -n1)" = 1.26 ]
+    version=$(cd / && go env GOVERSION 2>/dev/null)
+    version=${version#go}
+    [ -n "$version" ] && [ "$(printf '%s\n' "$wanted" "${version%% *}" | sort -V | head -n1)" = "$wanted" ]
 }
 
-go_is_new_enough || { skip all "needs go 1.26 or newer"; finish; }
+go_is_new_enough || { skip all "needs go $wanted or newer"; finish; }
 mkdir -p build/judge
 (cd tests/interop/judge && go build -trimpath -ldflags '-s -w' -o "$judge" .) || { fail judge "does not build"; finish; }
 [ -x "$relay" ] || { fail programs "$relay is not there: build it first"; finish; }
