@@ -23,12 +23,12 @@ static bool written_choice(const char *value, size_t i, char *out, size_t out_si
 {
     if (value == NULL || strchr(value, '|') == NULL || strpbrk(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL)
         return false;
-    for (; i != 0 && value != NULL; i--) {
-        value = strchr(value, '|');
-        value += value != NULL;
+    for (; i != 0; i--) {
+        const char *bar = strchr(value, '|');
+        if (bar == NULL)
+            return false;
+        value = bar + 1;
     }
-    if (value == NULL)
-        return false;
     snprintf(out, out_size, "%.*s", (int)strcspn(value, "|"), value);
     return true;
 }
