@@ -5,8 +5,8 @@
 #include "profile/edit_internal.h"
 #include "profile/parts.h"
 
-enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources, uint32_t count,
-                            struct err *e)
+enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources,
+                            uint32_t count, struct err *e)
 {
     struct batch *changed = batch_create(dictionary, resources, count);
     free(resources);

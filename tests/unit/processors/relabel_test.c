@@ -474,7 +474,7 @@ static void wrong_settings_are_named(void **state)
         {"rules:\n- {action: keep, source_labels: [a], regex: '('}",
          "test:2:38: processors.relabel: rules[0].regex: \"(\" is no regular expression: missing ): (\n"},
         {"rules:\n- {action: keep, source_labels: [a], regex: 'a)|(b'}",
-         "test:2:38: processors.relabel: rules[0].regex: there is a ) without a (\n"},
+         "test:2:38: processors.relabel: rules[0].regex: \"a)|(b\" is no regular expression: unexpected ): a)|(b\n"},
         {"rules:\n- {action: keep, source_labels: [a], regex: }",
          "test:2:38: processors.relabel: rules[0].regex: has no value: write '' for the empty text, or leave the key "
          "out\n"},
