@@ -69,6 +69,10 @@ static inline const struct decode_limits *decode_limits_of(const struct decode_o
     return o->limits != NULL ? o->limits : &decode_default_limits;
 }
 
+// What a person should hear of a report: a call of tell for each thing. lost: the batch has less than the file.
+typedef void decode_tell_fn(void *arg, bool lost, const char *text);
+void decode_report_tell(const struct decode_report *r, decode_tell_fn *tell, void *arg);
+
 // Notes a line that is passed over; line_number from 1.
 void decode_bad_line(struct decode_report *report, uint64_t line_number, const char *format, ...) PRINTF_LIKE(3, 4);
 

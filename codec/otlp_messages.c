@@ -45,7 +45,7 @@ enum err_code otlp_messages_add(struct otlp_messages *m, struct bytes request)
 {
     struct batch *b;
     uint32_t max_samples = decode_limits_of(m->options)->max_samples;
-    if (m->code != ERR_OK || (m->code = decode_one(m, request, &b)) != ERR_OK)
+    if (m->code != ERR_OK || request.len == 0 || (m->code = decode_one(m, request, &b)) != ERR_OK)
         return m->code;
     m->samples += b->sample_count;
     if (m->samples > max_samples) {

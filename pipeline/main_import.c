@@ -139,7 +139,7 @@ static const struct option rows[] = {
     {.name = "format",
      .value = "FORMAT",
      .choice = import_file_format,
-     .help = "of the files in --to DIR; default otlp",
+     .help = "of the files in --to DIR; default otlp_proto",
      .offset = AT(format)},
     INPUT_OPTIONS(struct import_options, input),
     {.name = "dry-run", .help = "read everything, send nothing", .offset = AT(dry_run)},

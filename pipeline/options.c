@@ -154,8 +154,11 @@ static enum err_code parse_letter(struct parser *p)
     p->help = strcmp(text, "-h") == 0;
     if (p->help)
         return ERR_OK;
-    if (o == NULL || (o->value == NULL && text[2] != '\0'))
-        return err_set(p->e, ERR_INVALID, "unknown option %.20s; a file of that name is written ./%.20s", text, text);
+    if (o == NULL)
+        return err_set(p->e, ERR_INVALID, "unknown option -%c; a file whose name begins with - is written ./-NAME",
+                       text[1]);
+    if (o->value == NULL && text[2] != '\0')
+        return err_set(p->e, ERR_INVALID, "-%c takes no value: options of one letter stand alone", text[1]);
     if (o->value == NULL)
         return add_switch(p, o, NULL);
     return text[2] != '\0' ? add(p, o, text + 2) : add_next(p, o);

@@ -50,7 +50,6 @@ struct import {
 };
 
 #define SETTING(member) offsetof(struct import_settings, member)
-#define FOLDED(member) SETTING(options.folded.member)
 
 static const struct field import_fields[] = {
     {.name = "paths", .type = FIELD_STRING_LIST, .offset = SETTING(paths), .help = "files and folders"},
@@ -78,25 +77,7 @@ static const struct field import_fields[] = {
      .type = FIELD_STRING,
      .offset = SETTING(match),
      .help = "expression searched in each path: its named groups become resource attributes"},
-    {.name = "sample_type", .type = FIELD_STRING, .offset = FOLDED(sample_type), .help = "of folded stacks"},
-    {.name = "sample_unit", .type = FIELD_STRING, .offset = FOLDED(sample_unit), .help = "of folded stacks"},
-    {.name = "sample_rate",
-     .type = FIELD_DOUBLE,
-     .offset = FOLDED(sample_rate),
-     .default_text = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "of folded stacks; counts become time"},
-    {.name = "leaf_first",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(leaf_first),
-     .default_text = "false",
-     .help = "folded stacks with the leaf first"},
-    {.name = "missing_count_is_one",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(missing_count_is_one),
-     .default_text = "false",
-     .help = "folded stacks without counts"},
+    FOLDED_FIELDS(SETTING(options.folded)),
     {.name = NULL},
 };
 
@@ -167,8 +148,10 @@ static void log_unmatched(struct import *m, const struct profile_file *f)
 static void end_file(struct import *m, const struct profile_file *f)
 {
     log_unmatched(m, f);
-    if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL)
+    if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL) {
+        profile_file_log_report(f);
         known_files_remember(m->known, &f->key, f->path, &f->identity, m->receiver.component.loop, NULL, NULL);
+    }
     m->observer.on_file(m->observer.arg, f, is_given(m, f->path));
     m->ended++;
     note_peer(m, f->outcome);

@@ -13,13 +13,6 @@ struct sorting {
     uint32_t *firsts; // by node: the place of its first child; 0 = none, as the root stands at 0
 };
 
-static int name_compare(struct bytes a, struct bytes b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len > 0 ? memcmp(a.data, b.data, len) : 0;
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int node_compare(const void *left, const void *right, void *arg)
 {
     const struct sorting *s = arg;
@@ -31,7 +24,7 @@ static int node_compare(const void *left, const void *right, void *arg)
         return s->weights[a] > s->weights[b] ? -1 : 1;
     int order = x->function == y->function
                     ? 0
-                    : name_compare(s->tree->functions[x->function].name, s->tree->functions[y->function].name);
+                    : bytes_compare(s->tree->functions[x->function].name, s->tree->functions[y->function].name);
     return order != 0 ? order : (a > b) - (a < b);
 }
 

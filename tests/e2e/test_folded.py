@@ -70,9 +70,10 @@ def test_watched_files(folder):
     receivers = {"folded": {"file": {"include": f"{folder}/in/*.folded", "collection_interval": INTERVAL},
                             "storage": "file_storage", "resource_attributes": {"service.name": "f"}}}
     with Sink() as sink:
-        with Relay(pipeline(folder, receivers, {"otlp_http": otlp_exporter(sink)}), folder):
-            (folder / "in" / "a.folded").write_text(TEXT)
+        with Relay(pipeline(folder, receivers, {"otlp_http": otlp_exporter(sink)}), folder) as relay:
+            (folder / "in" / "a.folded").write_text(TEXT + "no count\n")
             sink.wait_accepted(1)
+            relay.wait_line(r"a\.folded: lines passed over: 1, the first: line 6: ")
             (folder / "in" / "b.folded").write_bytes(gzip.compress(b"x;y 7\n"))
             sink.wait_accepted(2)
         first, second = arrived(sink)
