@@ -56,8 +56,9 @@ struct decode_options {
     // For profiles whose own time is 0 or before 1980 and cannot be repaired; 0 = leave it as it is. What a pprof
     // said is kept in the attribute pprof.profile.time_nanos, and restored when writing pprof.
     int64_t fallback_time_nanos;
-    bool force_fallback_time; // use fallback_time_nanos whatever the profile says
-    int64_t now_nanos;        // to judge what is plausible; 0 = no judging
+    int64_t fallback_duration_nanos; // for formats that say none; 0 = not known
+    bool force_fallback_time;        // use fallback_time_nanos whatever the profile says
+    int64_t now_nanos;               // to judge what is plausible; 0 = no judging
     struct folded_options folded;
 };
 

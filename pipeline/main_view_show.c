@@ -159,9 +159,11 @@ enum err_code view_show_flames(struct view *v)
                        : v->count == 1 ? err_set(&v->e, ERR_INVALID, "there are no profiles in it")
                                        : err_set(&v->e, ERR_INVALID, "the two have no sample type in common");
     count = wants_svg(v) && count > 1 ? 1 : count;
-    v->tree_options.max_nodes = wants_svg(v) ? v->tree_options.max_nodes : MAX_PAGE_NODES;
-    for (; rc == ERR_OK && built < count; built++)
+    for (; rc == ERR_OK && built < count; built++) {
         rc = build_tree_of(v, &types[built], &trees[built]);
+        if (rc == ERR_OK && !wants_svg(v))
+            rc = call_tree_trim(&trees[built], MAX_PAGE_NODES / (uint32_t)count, &v->e);
+    }
     if (rc == ERR_OK)
         rc = write_flames(v, trees, count);
     for (size_t i = 0; i < built; i++)

@@ -257,6 +257,7 @@ static enum err_code decode_once(struct profile_file *f, struct bytes content, c
         .resource_attributes = f->attributes,
         .resource_attribute_count = f->attribute_count,
         .keep_original_payload = f->options->original_payload,
+        .fallback_duration_nanos = f->duration_nanos,
         .fallback_time_nanos = f->options->timestamp == TIMESTAMP_NOW ? now : f->identity.mtime_nanos,
         .force_fallback_time = f->options->timestamp != TIMESTAMP_PROFILE,
         .now_nanos = now,

@@ -81,6 +81,7 @@ struct profile_file {
     const char *path;
     struct bytes content;                    // data NULL = read from path; else this, borrowed, of identity.size bytes
     struct file_identity identity;           // as seen last; told anew on FILE_CHANGED
+    int64_t duration_nanos;                  // of what it holds, where the format does not say; 0 = not known
     void (*on_held)(struct profile_file *f); // loop thread, at most once, before on_outcome; may be NULL
     void (*on_outcome)(struct profile_file *f); // loop thread, exactly once; f is the owner's again
     void *owner;

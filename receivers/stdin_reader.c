@@ -217,7 +217,9 @@ static void deliver(struct stdin_reader *r)
     r->on_way = true;
     r->file.content = buf_bytes(&r->sending);
     r->file.identity = (struct file_identity){.size = r->sending.len, .mtime_nanos = r->began_nanos};
-    r->began_nanos = clock_wall_nanos(r->receiver->component.env->clock);
+    int64_t now = clock_wall_nanos(r->receiver->component.env->clock);
+    r->file.duration_nanos = now > r->began_nanos ? now - r->began_nanos : 0;
+    r->began_nanos = now;
     submit(r);
     resume_reading(r);
 }

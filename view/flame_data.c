@@ -188,6 +188,8 @@ static enum err_code write_tree(const struct call_tree *tree, const uint32_t *fu
         add_string(out, tree->unit);
         buf_add_format(out, ",\"samples\":%llu,\"cut\":%llu,\"wide\":%s", (unsigned long long)tree->samples,
                        (unsigned long long)tree->cut_samples, is_wide(tree) ? "true" : "false");
+        if (tree->small_nodes > 0)
+            buf_add_format(out, ",\"small\":%u,\"below\":%g", tree->small_nodes, tree->small_share * 100);
         write_frames(tree, &layout, functions, out);
         buf_add_byte(out, '}');
     }

@@ -34,7 +34,8 @@ function changeStep(before, after) {
 class Model {
   constructor(index) {
     const from = data.types[index];
-    Object.assign(this, {type: from.type, unit: from.unit, samples: from.samples, cut: from.cut, sides: from.s.length});
+    Object.assign(this, {type: from.type, unit: from.unit, samples: from.samples, cut: from.cut, sides: from.s.length,
+      small: from.small ?? 0, below: from.below});
     this.count = from.f.length;
     this.fn = new Int32Array(from.f);
     this.zero = from.wide ? 0n : 0;

@@ -125,6 +125,18 @@ static void frames_are_in_preorder_widest_first(void **state)
     free(data);
 }
 
+static void what_was_left_out_is_said(void **state)
+{
+    (void)state;
+    struct call_tree tree = small_tree();
+    char *data = page_data(&tree, 1);
+    assert_null(strstr(data, "\"small\""));
+    free(data);
+    tree.small_nodes = 3;
+    tree.small_share = 0.0001;
+    assert_data_holds(&tree, "\"wide\":false,\"small\":3,\"below\":0.01,");
+}
+
 static void a_page_is_the_same_every_time(void **state)
 {
     (void)state;
@@ -406,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_in_preorder_widest_first),
+        cmocka_unit_test(what_was_left_out_is_said),
         cmocka_unit_test(a_page_is_the_same_every_time),
         cmocka_unit_test(a_page_stands_alone),
         cmocka_unit_test(hostile_names_are_harmless),
