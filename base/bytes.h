@@ -28,6 +28,14 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+// Byte by byte; of two that begin alike the shorter is less.
+static inline int bytes_compare(struct bytes a, struct bytes b)
+{
+    const size_t common = a.len < b.len ? a.len : b.len;
+    const int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool bytes_equal_text(struct bytes a, const char *text)
 {
     return bytes_equal(a, bytes_from_text(text));

@@ -44,13 +44,7 @@ static size_t char_len(struct bytes text)
 
 static uint32_t char_code(struct bytes text)
 {
-    size_t n = char_len(text);
-    uint32_t code = text.data[0];
-    if (n > 1)
-        code &= 0xFFu >> (n + 1);
-    for (size_t i = 1; i < n; i++)
-        code = code << 6 | (text.data[i] & 0x3F);
-    return code;
+    return utf8_code_point((struct bytes){text.data, char_len(text)});
 }
 
 static void step_literal(struct matcher *m, uint8_t byte)

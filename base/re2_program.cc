@@ -18,11 +18,12 @@ struct re2_program {
     }
 };
 
-enum re2_status re2_program_create(struct re2_text pattern, size_t max_bytes, struct re2_program **out, char *error,
-                                   size_t error_size)
+enum re2_status re2_program_create(struct re2_text pattern, bool dot_all, size_t max_bytes, struct re2_program **out,
+                                   char *error, size_t error_size)
 {
     re2::RE2::Options options;
     options.set_log_errors(false);
+    options.set_dot_nl(dot_all);
     options.set_max_mem(static_cast<int64_t>(max_bytes));
     re2_program *p = new (std::nothrow) re2_program(re2::StringPiece(pattern.data, pattern.len), options);
     if (p == nullptr)

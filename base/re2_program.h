@@ -20,8 +20,8 @@ struct re2_text {
 enum re2_status { RE2_GOOD, RE2_BAD_PATTERN, RE2_TOO_LARGE, RE2_NO_MEMORY };
 
 // error gets a terminated text unless RE2_GOOD or RE2_NO_MEMORY.
-enum re2_status re2_program_create(struct re2_text pattern, size_t max_bytes, struct re2_program **out, char *error,
-                                   size_t error_size);
+enum re2_status re2_program_create(struct re2_text pattern, bool dot_all, size_t max_bytes, struct re2_program **out,
+                                   char *error, size_t error_size);
 void re2_program_destroy(struct re2_program *p);
 unsigned re2_program_groups(const struct re2_program *p);
 const char *re2_program_group_name(const struct re2_program *p, unsigned group);

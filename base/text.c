@@ -14,6 +14,16 @@ static size_t utf8_promise(uint8_t first, uint8_t *low_out, uint8_t *high_out)
     return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
+uint32_t utf8_code_point(struct bytes character)
+{
+    uint32_t code = character.data[0];
+    if (character.len > 1)
+        code &= 0xFFu >> (character.len + 1);
+    for (size_t i = 1; i < character.len; i++)
+        code = code << 6 | (character.data[i] & 0x3Fu);
+    return code;
+}
+
 size_t utf8_char_len(struct bytes text)
 {
     if (text.len == 0)

@@ -11,6 +11,8 @@
 bool utf8_valid(struct bytes text);
 // The length of the character that text begins with; 0 when it is broken or text is empty.
 size_t utf8_char_len(struct bytes text);
+// The code point of one whole character.
+uint32_t utf8_code_point(struct bytes character);
 // Writes text to out with each bad byte replaced by U+FFFD; returns the length written, at most 3 * len.
 // out may be NULL to measure.
 size_t utf8_repair(struct bytes text, uint8_t *out);

@@ -142,7 +142,7 @@ static void measure(const struct processor_module *m, const char *yaml, uint32_t
         p.batches[i] = make_batch(samples, (int64_t)i);
     arena_init(&p.arena, 0);
     p.processor = create_processor(&p.arena, m, yaml);
-    double seconds = best_cpu_seconds(RUNS, run_processor, &p) / REPEATS;
+    double seconds = best_cpu_seconds(RUNS, run_processor, &p) / (double)REPEATS;
     snprintf(input, sizeof input, "12 attributes, %u samples", samples);
     snprintf(metric, sizeof metric, "%s, ten rules%s, us", m->module.type, resources > 1 ? ", all new" : "");
     const double limit = resources > 1 ? 0 : MAX_MICROSECONDS;

@@ -60,6 +60,33 @@ void decode_bad_line(struct decode_report *report, uint64_t line_number, const c
     err_set(&report->first_bad, ERR_INVALID, "line %" PRIu64 ": %s", line_number, why);
 }
 
+void decode_report_tell(const struct decode_report *r, decode_tell_fn *tell, void *arg)
+{
+    const struct {
+        uint64_t count;
+        bool lost;
+        const char *what;
+    } notes[] = {
+        {r->cut_stacks, true, "stacks that are too deep and were cut at the root's end"},
+        {r->rounded_values, false, "fractions that were rounded"},
+        {r->repaired_time, false, "times in another unit than nanoseconds, repaired"},
+        {r->repaired_utf8, false, "texts that are not UTF-8, repaired"},
+        {r->repaired_functions, false, "functions without ids, told apart by their order"},
+        {r->unknown_mappings, false, "locations that name a mapping that is not there"},
+    };
+    char text[ERR_TEXT_MAX + 64];
+    if (r->bad_lines != 0) {
+        snprintf(text, sizeof text, "lines passed over: %" PRIu64 ", the first: %s", r->bad_lines, r->first_bad.text);
+        tell(arg, true, text);
+    }
+    for (size_t i = 0; i < COUNT_OF(notes); i++) {
+        if (notes[i].count == 0)
+            continue;
+        snprintf(text, sizeof text, "%s: %" PRIu64, notes[i].what, notes[i].count);
+        tell(arg, notes[i].lost, text);
+    }
+}
+
 enum err_code decode_inflate(struct bytes data, const struct decode_limits *limits, struct buf *storage,
                              struct bytes *out, struct decode_report *report, struct err *e)
 {

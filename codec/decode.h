@@ -56,8 +56,9 @@ struct decode_options {
     // For profiles whose own time is 0 or before 1980 and cannot be repaired; 0 = leave it as it is. What a pprof
     // said is kept in the attribute pprof.profile.time_nanos, and restored when writing pprof.
     int64_t fallback_time_nanos;
-    bool force_fallback_time; // use fallback_time_nanos whatever the profile says
-    int64_t now_nanos;        // to judge what is plausible; 0 = no judging
+    int64_t fallback_duration_nanos; // for formats that say none; 0 = not known
+    bool force_fallback_time;        // use fallback_time_nanos whatever the profile says
+    int64_t now_nanos;               // to judge what is plausible; 0 = no judging
     struct folded_options folded;
 };
 
@@ -68,6 +69,10 @@ static inline const struct decode_limits *decode_limits_of(const struct decode_o
 {
     return o->limits != NULL ? o->limits : &decode_default_limits;
 }
+
+// What a person should hear of a report: a call of tell for each thing. lost: the batch has less than the file.
+typedef void decode_tell_fn(void *arg, bool lost, const char *text);
+void decode_report_tell(const struct decode_report *r, decode_tell_fn *tell, void *arg);
 
 // Notes a line that is passed over; line_number from 1.
 void decode_bad_line(struct decode_report *report, uint64_t line_number, const char *format, ...) PRINTF_LIKE(3, 4);

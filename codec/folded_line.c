@@ -116,6 +116,15 @@ struct impression {
     bool has_separator;
 };
 
+// Lines of logs may end with a number, too, but behind their semicolons are blanks.
+static bool has_separator(struct bytes line)
+{
+    for (size_t i = 0; i + 1 < line.len; i++)
+        if (line.data[i] == ';' && !text_is_blank(line.data[i + 1]))
+            return true;
+    return false;
+}
+
 static void look(struct impression *seen, struct bytes line)
 {
     struct folded_line parsed;
@@ -125,7 +134,7 @@ static void look(struct impression *seen, struct bytes line)
     const bool good = kind == FOLDED_STACK || (kind == FOLDED_BAD && folded_count_start(text_trim(line)) > 0);
     seen->good += good;
     seen->bad += !good;
-    seen->has_separator |= good && memchr(line.data, ';', line.len) != NULL;
+    seen->has_separator |= good && has_separator(line);
 }
 
 // The first line that is no comment is a stack, and so are most of the others; some have two frames.

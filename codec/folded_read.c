@@ -282,7 +282,7 @@ static void add_profile(struct reader *r, const struct decode_options *options)
         .sample_type = {type_string(r, o->sample_type, "cpu", mode->type, "samples"),
                         type_string(r, o->sample_unit, "nanoseconds", mode->unit, "count")},
         .time_nanos = (uint64_t)decode_time(options, 0, r->report),
-        .duration_nanos = (uint64_t)r->duration_nanos,
+        .duration_nanos = (uint64_t)(r->duration_nanos != 0 ? r->duration_nanos : options->fallback_duration_nanos),
     };
     p.period_type = p.sample_type; // Pyroscope names what it stores after it
     p.period = 1;

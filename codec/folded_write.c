@@ -299,11 +299,11 @@ static int by_text(const void *a, const void *b)
     return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-static void check_texts(struct writer *w)
+static void check_size(struct writer *w, const struct buf *text)
 {
-    if (w->line_text.too_large || w->frame_text.too_large)
-        fail(w, ERR_LIMIT, "the folded stacks are larger than what may be written");
-    else if (!buf_ok(&w->line_text) || !buf_ok(&w->frame_text))
+    if (text->too_large && w->code == ERR_OK)
+        w->code = err_set(w->e, ERR_LIMIT, "the folded stacks are larger than the %zu bytes allowed", text->max_bytes);
+    else if (!buf_ok(text))
         fail_memory(w);
 }
 
@@ -315,7 +315,8 @@ static void make_lines(struct writer *w)
             continue;
         const size_t start = w->line_text.len;
         put_stack(w, stack);
-        check_texts(w);
+        check_size(w, &w->frame_text);
+        check_size(w, &w->line_text);
         w->lines[n++] = (struct stack_line){.len = w->line_text.len - start, .value = w->values[stack]};
     }
     const uint8_t *at = w->line_text.data; // it stays there from now on
@@ -337,8 +338,7 @@ static void put_lines(struct writer *w, struct buf *out)
         buf_add(out, first->text, first->len);
         buf_add_format(out, " %" PRId64 "\n", sum);
     }
-    if (!buf_ok(out))
-        fail(w, out->too_large ? ERR_LIMIT : ERR_MEMORY, "no room for the folded stacks");
+    check_size(w, out);
 }
 
 // --- all ---

@@ -11,6 +11,7 @@
 #include "codec/speedscope.h"
 #include "profile/edit.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -18,23 +19,26 @@
 
 static const char *const pprof_extensions[] = {".pb", ".pprof", ".prof", NULL};
 
+// The scope with the one profile there is.
+static const struct scope *only_scope(const struct batch *b)
+{
+    for (uint32_t r = 0; r < b->resource_count; r++)
+        for (uint32_t s = 0; s < b->resources[r]->scope_count; s++)
+            if (b->resources[r]->scopes[s]->profile_count != 0)
+                return b->resources[r]->scopes[s];
+    return NULL;
+}
+
 static enum err_code encode_pprof(const struct batch *b, const struct encode_options *options, struct buf *out,
                                   struct encode_report *report, struct err *e)
 {
     (void)options;
-    const struct scope *scope = NULL;
-    uint32_t groups = 0;
-    for (uint32_t r = 0; r < b->resource_count; r++) {
-        for (uint32_t s = 0; s < b->resources[r]->scope_count; s++) {
-            const struct scope *at = b->resources[r]->scopes[s];
-            for (uint32_t first = 0, n; (n = pprof_group(at, first)) != 0; first += n, groups++)
-                scope = groups == 0 ? at : scope;
-        }
-    }
+    uint64_t groups = pprof_group_count(b);
     if (groups != 1)
-        return err_set(e, ERR_UNSUPPORTED, "a pprof file holds one profile, this input has %u", groups);
+        return err_set(e, ERR_UNSUPPORTED, "a pprof file holds one profile, this input has %" PRIu64, groups);
+    const struct scope *scope = only_scope(b);
     report->profiles = b->profile_count;
-    return pprof_encode(b, scope, 0, pprof_group(scope, 0), out, &report->lost, e);
+    return pprof_encode(b, scope, 0, scope->profile_count, out, &report->lost, e);
 }
 
 const struct format pprof_format = {
@@ -43,6 +47,7 @@ const struct format pprof_format = {
     .help = "pprof's profile.proto",
     .decode = pprof_decode_inflated,
     .encode = encode_pprof,
+    .loses = "attribute values that are no label, timestamps, frame types",
     .gzip_by_default = true,
 };
 
@@ -116,6 +121,7 @@ const struct format folded_format = {
     .recognise = folded_recognise,
     .decode = folded_decode,
     .encode = folded_encode,
+    .loses = "attributes of samples, links, timestamps",
 };
 
 static const char *const perf_script_extensions[] = {".perf", NULL};
@@ -226,6 +232,10 @@ enum err_code format_decode(struct bytes data, const struct format_choice *choic
     if (rc == ERR_OK) {
         const struct format *f = choice->format != NULL ? choice->format : format_recognise(inflated, choice->path);
         rc = decode_as(f, choice, inflated, data, options, out, report, e);
+        const char *other = f == &pprof_format && choice->format == NULL ? pprof_describe_other(inflated) : NULL;
+        if (rc == ERR_UNSUPPORTED && other != NULL &&
+            choice->allowed == NULL) // pprof's reader was only the last to ask
+            err_set(e, rc, "not a profile in any known format: it looks like %s", other);
     }
     buf_fini(&storage);
     return rc;

@@ -31,6 +31,7 @@ struct format {
     // Uncompressed. options and report are never NULL; report is zeroed. NULL = not written.
     enum err_code (*encode)(const struct batch *b, const struct encode_options *options, struct buf *out,
                             struct encode_report *report, struct err *e);
+    const char *loses;    // what encode_report.lost counts, in words; NULL = nothing
     bool gzip_by_default; // files of it are gzipped unless asked otherwise
 };
 

@@ -63,7 +63,6 @@ bool json_number_text(struct json_reader *r, struct bytes *out); // a number, or
 bool json_bool(struct json_reader *r, bool *out);
 bool json_null(struct json_reader *r);
 bool json_int64(struct json_reader *r, int64_t *out);
-bool json_double(struct json_reader *r, double *out);
 void json_skip(struct json_reader *r); // any value, checked all the same
 
 // Between top-level values (JSON lines): is there another one? And: there must be none.

@@ -286,18 +286,6 @@ bool json_int64(struct json_reader *r, int64_t *out)
     return fail(r, "not an integer of 64 bits");
 }
 
-bool json_double(struct json_reader *r, double *out)
-{
-    struct bytes number;
-    *out = 0;
-    if (!json_number(r, &number))
-        return false;
-    if (json_to_double(number, out))
-        return true;
-    r->at = number.data;
-    return fail(r, "a number that no double can hold");
-}
-
 // One value that holds no others, or the opening of one that does.
 static void skip_one(struct json_reader *r)
 {

@@ -280,7 +280,7 @@ enum err_code legacy_decode(struct bytes data, struct bytes original, const stru
 {
     struct legacy l = {.limits = decode_limits_of(options), .report = report, .e = e};
     *out = NULL;
-    arena_init(&l.texts, 0);
+    arena_init(&l.texts, l.limits->max_batch_bytes);
     if (read_any(&l, data)) {
         CHECK(l.code == ERR_OK);
         l.code = decode_written(&l, original, options, out);

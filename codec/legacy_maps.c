@@ -64,6 +64,17 @@ static void write_expanded(const struct maps *m, struct bytes line, struct buf *
     }
 }
 
+static bool fail_copy(struct legacy *l, size_t len)
+{
+    const size_t max = l->limits->max_batch_bytes;
+    if (max == 0 || len + l->texts.total_bytes < max)
+        return legacy_no_memory(l);
+    return legacy_fail(l, ERR_LIMIT,
+                       "max_batch_bytes: the names that the memory map sets make it longer than the %zu "
+                       "bytes allowed",
+                       max);
+}
+
 // The line with its variables replaced. What becomes longer than a path can be is left as it is. All of them lie in one
 // arena with a bound, so that few bytes cannot become many.
 static bool expand(const struct maps *m, struct bytes *line)
@@ -75,11 +86,11 @@ static bool expand(const struct maps *m, struct bytes *line)
     buf_init(&out, 2 * LIMIT_PATH_BYTES);
     write_expanded(m, *line, &out);
     if (buf_ok(&out))
-        good = arena_try_copy(&m->l->texts, buf_bytes(&out), line);
+        good = arena_try_copy(&m->l->texts, buf_bytes(&out), line) || fail_copy(m->l, out.len);
     else
-        good = out.too_large;
+        good = out.too_large || legacy_no_memory(m->l);
     buf_fini(&out);
-    return good || legacy_no_memory(m->l);
+    return good;
 }
 
 static void add_variable(struct maps *m, struct bytes line)
@@ -88,7 +99,7 @@ static void add_variable(struct maps *m, struct bytes line)
     if (!legacy_find(line, "=", &at))
         return;
     const struct bytes name = legacy_trim((struct bytes){line.data, at});
-    if (name.len == 0)
+    if (name.len == 0 || memchr(name.data, '$', name.len) != NULL) // with a $ every $ of a line may cost a whole name
         return;
     if (m->variable_count == MAX_VARIABLES) {
         decode_bad_line(m->l->report, m->l->lines.number, "the memory map sets more than %d names", MAX_VARIABLES);

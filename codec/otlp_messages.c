@@ -45,7 +45,7 @@ enum err_code otlp_messages_add(struct otlp_messages *m, struct bytes request)
 {
     struct batch *b;
     uint32_t max_samples = decode_limits_of(m->options)->max_samples;
-    if (m->code != ERR_OK || (m->code = decode_one(m, request, &b)) != ERR_OK)
+    if (m->code != ERR_OK || request.len == 0 || (m->code = decode_one(m, request, &b)) != ERR_OK)
         return m->code;
     m->samples += b->sample_count;
     if (m->samples > max_samples) {
@@ -78,24 +78,23 @@ struct attribute_setter {
 };
 
 // The resource's own, but for those of the same keys, and the options'.
-static enum err_code combine(void *arg, uint32_t resource, uint32_t scope, const struct key_value *list, uint32_t count,
-                             const struct key_value **out, uint32_t *count_out, struct err *e)
+static enum err_code combine(void *arg, uint32_t resource, uint32_t scope, struct part_attributes *part, struct err *e)
 {
-    (void)resource;
-    (void)scope;
     struct attribute_setter *s = arg;
     const struct decode_options *o = s->options;
+    uint32_t count = 0;
+    (void)resource;
+    (void)scope;
     free(s->room);
-    s->room = mem_try_array((size_t)count + o->resource_attribute_count, sizeof *s->room);
+    s->room = mem_try_array((size_t)part->count + o->resource_attribute_count, sizeof *s->room);
     if (s->room == NULL)
         return err_set(e, ERR_MEMORY, "out of memory while setting resource attributes");
-    *count_out = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!is_among(list[i].key, o->resource_attributes, o->resource_attribute_count))
-            s->room[(*count_out)++] = list[i];
-    memcpy(s->room + *count_out, o->resource_attributes, o->resource_attribute_count * sizeof *s->room);
-    *count_out += o->resource_attribute_count;
-    *out = s->room;
+    for (uint32_t i = 0; i < part->count; i++)
+        if (!is_among(part->list[i].key, o->resource_attributes, o->resource_attribute_count))
+            s->room[count++] = part->list[i];
+    memcpy(s->room + count, o->resource_attributes, o->resource_attribute_count * sizeof *s->room);
+    part->list = s->room;
+    part->count = count + o->resource_attribute_count;
     return ERR_OK;
 }
 

@@ -24,6 +24,7 @@ const char *pprof_describe_other(struct bytes data);
 // Profiles of one scope that came from one pprof are written as one again: iterate with
 //   for (uint32_t first = 0, n; (n = pprof_group(scope, first)) != 0; first += n) pprof_encode(...)
 uint32_t pprof_group(const struct scope *s, uint32_t first);
+uint64_t pprof_group_count(const struct batch *b); // of all scopes
 // Writes (uncompressed) profiles [first, first + count) of a scope. What pprof cannot hold is counted in
 // *lost_out (attributes of types pprof has no label for, timestamps, frame types).
 enum err_code pprof_encode(const struct batch *b, const struct scope *s, uint32_t first, uint32_t count,

@@ -44,8 +44,21 @@ static bool matches(struct bytes data, const struct signature *s)
     return data.len >= s->offset + s->size && memcmp(data.data + s->offset, s->magic, s->size) == 0;
 }
 
-// Its first resource holds messages where a sample type would hold numbers. The same first byte is a line end. With the
-// dictionary first, its first message is the zero mapping, where a sample would name its locations.
+// Does a message that begins with this field stand in a request's field 1 (resource), but not in pprof's (sample type)?
+static bool begins_resource(uint8_t tag)
+{
+    return tag == 0x0a || tag == 0x12 || tag == 0x1a;
+}
+
+// The same of field 2, the dictionary, where pprof has samples. Forwards it begins with the zero mapping, where a sample
+// would name its locations; backwards, as the Collector writes, with a table of which a sample has not the number.
+static bool begins_dictionary(struct bytes message)
+{
+    const uint8_t tag = message.data[0];
+    return tag == 0x0a ? message.data[1] == 0 : tag == 0x22 || tag == 0x2a || tag == 0x32 || tag == 0x3a;
+}
+
+// A line end is the first byte of field 1, too.
 bool pprof_is_otlp(struct bytes data)
 {
     struct wire_reader r;
@@ -53,7 +66,8 @@ bool pprof_is_otlp(struct bytes data)
     uint64_t tag = wire_varint(&r), len = wire_varint(&r);
     if (r.error != NULL || len < 2 || len > (size_t)(r.end - r.at))
         return false;
-    return tag == 10 ? len > 2 && (r.at[0] == 10 || r.at[0] == 18) : tag == 18 && r.at[0] == 10 && r.at[1] == 0;
+    return tag == 0x0a ? len > 2 && begins_resource(*r.at)
+                       : tag == 0x12 && begins_dictionary((struct bytes){r.at, len});
 }
 
 const char *pprof_describe_other(struct bytes data)

@@ -37,6 +37,16 @@ uint32_t pprof_group(const struct scope *s, uint32_t first)
     return n;
 }
 
+uint64_t pprof_group_count(const struct batch *b)
+{
+    uint64_t count = 0;
+    for (uint32_t r = 0; r < b->resource_count; r++)
+        for (uint32_t s = 0; s < b->resources[r]->scope_count; s++)
+            for (uint32_t first = 0, n; (n = pprof_group(b->resources[r]->scopes[s], first)) != 0; first += n)
+                count++;
+    return count;
+}
+
 struct comment {
     int64_t position;
     uint64_t string;

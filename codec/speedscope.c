@@ -354,6 +354,7 @@ static void reader_fini(struct speedscope_reader *r)
     arena_fini(&r->texts);
     free(r->frames);
     free(r->open);
+    speedscope_tree_fini(&r->tree);
     free(r->places);
     free(r->rows);
 }

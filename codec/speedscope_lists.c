@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a speedscope profile: stacks with weights, or frames that open and close.
+// The samples of a speedscope profile as rows of stacks, and the profiles that list them: stacks with weights.
 #include "base/mem.h"
 #include "codec/speedscope_reader.h"
 
@@ -21,15 +21,10 @@ static bool place_of(struct speedscope_reader *r, uint32_t stack, struct speedsc
     return true;
 }
 
-// Adds to what the stack in open weighs. Equal stacks of a profile are one row.
-static bool add_weight(struct speedscope_reader *r, long double weight)
+bool speedscope_add_weight(struct speedscope_reader *r, uint32_t stack, long double weight)
 {
     struct speedscope_place *place = NULL;
     void *rows = r->rows;
-    for (size_t i = r->open_count; i-- > 0;)
-        if (!frame_stack_add(&r->stack, r->frames[r->open[i]]))
-            break;
-    const uint32_t stack = frame_stack_take(&r->stack, r->report);
     if (r->stack.no_memory)
         return speedscope_no_memory(r);
     if (stack == 0 || !place_of(r, stack, &place))
@@ -58,8 +53,7 @@ static bool push_frame(struct speedscope_reader *r, uint32_t frame)
     return true;
 }
 
-// A number that stands for a frame; what and number name the place.
-static bool check_frame(struct speedscope_reader *r, int64_t frame, const char *what, uint64_t number)
+bool speedscope_check_frame(struct speedscope_reader *r, int64_t frame, const char *what, uint64_t number)
 {
     if (frame >= 0 && (uint64_t)frame < r->frame_count)
         return true;
@@ -78,10 +72,19 @@ static bool read_stack(struct speedscope_reader *r, struct json_reader *j, uint6
     while (json_next_element(j)) {
         if (!json_int64(j, &frame))
             return speedscope_json_good(r, j);
-        if (!check_frame(r, frame, "sample", number) || !push_frame(r, (uint32_t)frame))
+        if (!speedscope_check_frame(r, frame, "sample", number) || !push_frame(r, (uint32_t)frame))
             return false;
     }
     return speedscope_json_good(r, j);
+}
+
+// The builder's stack of the frames that were read.
+static uint32_t take_stack(struct speedscope_reader *r)
+{
+    for (size_t i = r->open_count; i-- > 0;)
+        if (!frame_stack_add(&r->stack, r->frames[r->open[i]]))
+            break;
+    return frame_stack_take(&r->stack, r->report);
 }
 
 // Both had n, and one of them has another.
@@ -102,7 +105,7 @@ static bool read_sample(struct speedscope_reader *r, struct speedscope_profile *
         return speedscope_json_good(r, &p->weights);
     if (weight < 0)
         return speedscope_fail(r, ERR_INVALID, "weight %" PRIu64 " is less than 0", number);
-    return read_stack(r, &p->samples, number) && add_weight(r, weight);
+    return read_stack(r, &p->samples, number) && speedscope_add_weight(r, take_stack(r), weight);
 }
 
 bool speedscope_read_sampled(struct speedscope_reader *r, struct speedscope_profile *p)
@@ -124,74 +127,4 @@ bool speedscope_read_sampled(struct speedscope_reader *r, struct speedscope_prof
         if (!read_sample(r, p, n))
             return false;
     }
-}
-
-// --- evented ---
-
-struct event {
-    bool opens, has_type, has_frame, has_at;
-    int64_t frame;
-    long double at;
-};
-
-static bool read_event(struct json_reader *j, struct event *v)
-{
-    struct bytes key, type = {0};
-    *v = (struct event){0};
-    if (!json_enter_object(j))
-        return false;
-    while (json_next_member(j, &key)) {
-        if (bytes_equal_text(key, "type")) {
-            v->has_type = json_string(j, &type) && (bytes_equal_text(type, "O") || bytes_equal_text(type, "C"));
-            v->opens = bytes_equal_text(type, "O");
-        } else if (bytes_equal_text(key, "frame")) {
-            v->has_frame = json_int64(j, &v->frame);
-        } else if (bytes_equal_text(key, "at")) {
-            v->has_at = speedscope_number(j, &v->at);
-        }
-    }
-    return j->error == NULL;
-}
-
-static bool apply_event(struct speedscope_reader *r, const struct event *v, uint64_t number, long double *last)
-{
-    if (!v->has_type || !v->has_frame || !v->has_at)
-        return speedscope_fail(r, ERR_INVALID, "event %" PRIu64 " needs a type (\"O\" or \"C\"), a frame and at",
-                               number);
-    if (number > 0 && v->at < *last)
-        return speedscope_fail(r, ERR_INVALID, "event %" PRIu64 " is earlier than the one before it", number);
-    if (r->open_count > 0 && v->at > *last && !add_weight(r, v->at - *last))
-        return false;
-    *last = v->at;
-    if (!check_frame(r, v->frame, "event", number))
-        return false;
-    if (v->opens)
-        return push_frame(r, (uint32_t)v->frame);
-    if (r->open_count == 0)
-        return speedscope_fail(r, ERR_INVALID, "event %" PRIu64 " closes frame %" PRId64 ", but none is open", number,
-                               v->frame);
-    const uint32_t top = r->open[r->open_count - 1];
-    if (top != (uint32_t)v->frame)
-        return speedscope_fail(r, ERR_INVALID,
-                               "event %" PRIu64 " closes frame %" PRId64 ", but frame %u was opened last", number,
-                               v->frame, top);
-    r->open_count--;
-    return true;
-}
-
-bool speedscope_read_evented(struct speedscope_reader *r, struct speedscope_profile *p)
-{
-    long double last = 0;
-    struct event v;
-    r->open_count = 0;
-    if (!p->has_events)
-        return speedscope_fail(r, ERR_INVALID, "an evented profile needs events");
-    if (!json_enter_array(&p->events))
-        return speedscope_json_good(r, &p->events);
-    for (uint64_t n = 0; json_next_element(&p->events); n++)
-        if (!read_event(&p->events, &v) || !apply_event(r, &v, n, &last))
-            return p->events.error != NULL ? speedscope_json_good(r, &p->events) : false;
-    if (!speedscope_json_good(r, &p->events))
-        return false;
-    return r->open_count == 0 || speedscope_fail(r, ERR_INVALID, "%zu frames are still open at its end", r->open_count);
 }

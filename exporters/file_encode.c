@@ -35,9 +35,11 @@ struct share {
 static enum err_code add_record(const struct file_encoder *x, struct buf *data, const struct share *share,
                                 struct record_list *out, struct err *e)
 {
+    if (data->too_large)
+        return err_set(e, ERR_LIMIT, "a message of %zu bytes is more than the %d allowed: send less at once",
+                       share->raw_bytes, MAX_MESSAGE_BYTES);
     if (!buf_ok(data))
-        return err_set(e, data->too_large ? ERR_LIMIT : ERR_MEMORY, "no room for an encoded message of %zu bytes",
-                       share->raw_bytes);
+        return err_set(e, ERR_MEMORY, "out of memory for an encoded message of %zu bytes", share->raw_bytes);
     size_t len;
     uint8_t *bytes = buf_take(data, &len);
     struct record *r = record_create(bytes, len);

@@ -58,63 +58,85 @@ static bool starts_like_a_message(struct bytes body)
            memcmp(body.data, zstd, zstd_len) == 0;
 }
 
-// Where the last whole message ends. *foreign_out: what stands there is none of ours.
-static uint64_t whole_messages(int fd, uint64_t size, bool *foreign_out)
+// What is there already: where the last whole message ends, or where something foreign begins.
+struct found {
+    uint64_t end;
+    bool foreign;
+};
+
+// False = errno tells what the disk says.
+static bool find_messages(int fd, uint64_t size, struct found *out)
 {
-    uint64_t at = 0;
     uint8_t head[2 * FILE_PREFIX_BYTES];
-    *foreign_out = false;
-    while (at < size) {
-        ssize_t n = pread(fd, head, sizeof head, (off_t)at);
-        if (n <= FILE_PREFIX_BYTES)
-            return at;
+    for (*out = (struct found){0}; out->end < size;) {
+        ssize_t n = pread(fd, head, sizeof head, (off_t)out->end);
+        if (n <= FILE_PREFIX_BYTES) {
+            out->foreign = out->end == 0; // the first bytes alone tell nothing
+            return n >= 0;
+        }
         uint32_t len = (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
         struct bytes body = {head + FILE_PREFIX_BYTES, (size_t)n - FILE_PREFIX_BYTES};
         // Zeros are what a file system may leave behind after a crash.
-        *foreign_out = len == 0 ? at == 0 : !starts_like_a_message(body);
-        if (*foreign_out || len == 0)
-            return at;
-        if (len > size - at - FILE_PREFIX_BYTES)
-            return at;
-        at += FILE_PREFIX_BYTES + (uint64_t)len;
+        out->foreign = len == 0 ? out->end == 0 : !starts_like_a_message(body);
+        if (out->foreign || len == 0 || len > size - out->end - FILE_PREFIX_BYTES)
+            return true;
+        out->end += FILE_PREFIX_BYTES + (uint64_t)len;
     }
-    return at;
+    return true;
 }
 
-// The same for lines of JSON: where the last one ends that has its line end.
-static uint64_t whole_lines(int fd, uint64_t size, bool *foreign_out)
+static bool starts_like_a_line(int fd, uint64_t size, bool *out)
+{
+    static const char start[] = "{\"resourceProfiles\":";
+    char found[sizeof start - 1];
+    size_t len = size < sizeof found ? (size_t)size : sizeof found;
+    ssize_t n = pread(fd, found, len, 0);
+    *out = n == (ssize_t)len && memcmp(found, start, len) == 0;
+    return n >= 0;
+}
+
+// The same for lines of JSON: the last one ends that has its line end.
+static bool find_lines(int fd, uint64_t size, struct found *out)
 {
     uint8_t block[4096];
-    *foreign_out = size != 0 && (pread(fd, block, 1, 0) != 1 || block[0] != '{');
-    while (size > 0) {
+    bool ours;
+    *out = (struct found){0};
+    if (!starts_like_a_line(fd, size, &ours))
+        return false;
+    out->foreign = !ours;
+    while (ours && size > 0) {
         size_t len = size % sizeof block != 0 ? size % sizeof block : sizeof block;
-        uint64_t start = size - len;
-        ssize_t n = pread(fd, block, len, (off_t)start);
-        const uint8_t *line_end = n == (ssize_t)len ? memrchr(block, '\n', len) : NULL;
-        if (line_end != NULL)
-            return start + (uint64_t)(line_end - block) + 1;
-        size = start;
+        size -= len;
+        ssize_t n = pread(fd, block, len, (off_t)size);
+        if (n < 0)
+            return false;
+        const uint8_t *line_end = memrchr(block, '\n', (size_t)n);
+        if (line_end != NULL) {
+            out->end = size + (uint64_t)(line_end - block) + 1;
+            break;
+        }
     }
-    return 0;
+    return true;
 }
 
 static enum err_code cut_half_message(int fd, const char *path, bool lines, uint64_t *cut_bytes_out, struct err *e)
 {
     struct stat st;
-    bool foreign;
+    struct found found;
     if (fstat(fd, &st) != 0)
         return fail(e, "look at", path);
     if (!S_ISREG(st.st_mode))
         return ERR_OK;
     uint64_t size = (uint64_t)st.st_size;
-    uint64_t end = lines ? whole_lines(fd, size, &foreign) : whole_messages(fd, size, &foreign);
-    if (foreign || (!lines && end == 0 && size != 0 && size <= FILE_PREFIX_BYTES))
+    if (!(lines ? find_lines : find_messages)(fd, size, &found))
+        return fail(e, "read", path);
+    if (found.foreign)
         return err_set(e, ERR_INVALID,
                        "%s holds something else than this exporter's messages at byte %" PRIu64
                        "; move it away, or set append: false to overwrite it",
-                       path, end);
-    *cut_bytes_out = size - end;
-    if (end < size && ftruncate(fd, (off_t)end) != 0)
+                       path, found.end);
+    *cut_bytes_out = size - found.end;
+    if (found.end < size && ftruncate(fd, (off_t)found.end) != 0)
         return fail(e, "cut", path);
     return ERR_OK;
 }

@@ -54,14 +54,6 @@ static const char *or_default(const struct option_values *v, const char *value)
 
 // --- values as YAML ---
 
-static uint32_t code_point(const uint8_t *text, size_t len)
-{
-    uint32_t c = text[0] & (0xffu >> (len + 1));
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | (text[i] & 0x3f);
-    return c;
-}
-
 // YAML folds some characters beyond ASCII and refuses others: all of them are written as numbers.
 static enum err_code add_quoted(struct writer *w, const char *what, const char *value)
 {
@@ -74,7 +66,7 @@ static enum err_code add_quoted(struct writer *w, const char *what, const char *
             return err_set(w->e, ERR_INVALID, "%s is not UTF-8%s", what,
                            strcmp(what, "a path") == 0 ? ": name the folder it is in" : "");
         if (len > 1)
-            buf_add_format(w->yaml, "\\U%08x", code_point(rest.data, len));
+            buf_add_format(w->yaml, "\\U%08x", utf8_code_point((struct bytes){rest.data, len}));
         else if (c < 0x20 || c == 0x7f)
             buf_add_format(w->yaml, "\\x%02x", c);
         else if (c == '"' || c == '\\')
@@ -338,10 +330,11 @@ static bool is_like_url(const char *to)
 static const struct file_format {
     const char *name, *exporter, *name_in_folder;
 } file_formats[] = {
-    {"otlp", "otlp_proto", "/profiles.otlp"},
+    {"otlp_proto", "otlp_proto", "/profiles.otlp"},
     {"otlp_json", "otlp_json", "/profiles.jsonl"},
     {"pprof", "pprof", ""},
     {"folded", "folded", ""},
+    {"otlp", "otlp_proto", "/profiles.otlp"}, // as it was called first
 };
 
 const char *import_file_format(size_t i)
@@ -362,7 +355,7 @@ static enum err_code add_folder(struct writer *w, const char *to)
     if (is_like_url(to) && to[0] != '/' && to[0] != '.')
         return err_set(w->e, ERR_INVALID,
                        "--to: a URL begins with http:// or https://; a folder of that name is written ./NAME");
-    const struct file_format *format = find_file_format(or_default(&w->o->format, "otlp"));
+    const struct file_format *format = find_file_format(or_default(&w->o->format, "otlp_proto"));
     if (format == NULL)
         return err_set(w->e, ERR_INVALID, "--format names no format of files in a folder");
     w->exporter = "file";

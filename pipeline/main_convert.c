@@ -6,11 +6,13 @@
 #include "pipeline/profile_input.h"
 #include "pipeline/profile_output.h"
 #include "profile/merge.h"
+#include "view/sample_types.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
@@ -74,13 +76,15 @@ static enum compression choose_compression(const struct conversion *c)
 static bool is_of_type(void *arg, const struct batch *b, struct sample_position at)
 {
     const struct profile *p = &b->resources[at.resource]->scopes[at.scope]->profiles[at.profile];
-    return bytes_equal_text(b->dictionary->strings[p->sample_type.type], arg);
+    const struct bytes *strings = b->dictionary->strings;
+    return sample_type_is(bytes_from_text(arg), strings[p->sample_type.type], strings[p->sample_type.unit]);
 }
 
 static enum err_code select_type(struct conversion *c, const char *type)
 {
     struct batch *selected;
-    enum err_code rc = check_sample_type(c->batch, type, &c->e);
+    struct value_type chosen;
+    enum err_code rc = sample_type_choose(c->batch, bytes_from_text(type), &chosen, &c->e);
     if (rc == ERR_OK)
         rc = batch_select(c->batch, is_of_type, (void *)(uintptr_t)type, &selected, &c->e);
     if (rc == ERR_OK && selected == NULL)
@@ -120,8 +124,8 @@ static enum err_code write_content(struct conversion *c, const char *path, struc
 static void note_lost(const struct conversion *c, uint64_t lost)
 {
     if (lost != 0)
-        command_note(c->line, "%" PRIu64 " things that %s cannot hold were left out (docs/convert.md says which)", lost,
-                     c->target->name);
+        command_note(c->line, "%" PRIu64 " things that %s cannot hold were left out: %s", lost, c->target->name,
+                     c->target->loses);
 }
 
 static void note_report(const struct conversion *c, const struct encode_report *r)
@@ -134,7 +138,7 @@ static void note_report(const struct conversion *c, const struct encode_report *
 
 static enum err_code write_one(struct conversion *c, const char *path)
 {
-    struct encode_options options = {.sample_type = bytes_from_text(option_last(&c->o->type))};
+    static const struct encode_options options; // what --type asks for was selected before
     struct encode_report report = {0};
     struct buf content;
     buf_init(&content, LIMIT_COMMAND_BYTES);
@@ -151,23 +155,37 @@ static enum err_code write_one(struct conversion *c, const char *path)
 
 // --- into a folder ---
 
+// Without what says the format, else without the last extension: "shop.prod" of "shop.prod.speedscope.json.gz".
+static size_t stem_len(const char *name)
+{
+    const struct format *f = format_of_path(name);
+    const size_t len = strlen(name) - (ends_with(name, ".gz") ? 3 : ends_with(name, ".zst") ? 4 : 0);
+    for (const char *const *x = f != NULL ? f->extensions : NULL; x != NULL && *x != NULL; x++) {
+        const size_t n = strlen(*x);
+        if (len > n && strncasecmp(name + len - n, *x, n) == 0)
+            return len - n;
+    }
+    const char *dot = memrchr(name, '.', len);
+    return dot != NULL && dot != name ? (size_t)(dot - name) : len;
+}
+
 // "DIR/cpu.pb.gz" for the input "x/cpu.folded"; number 0 = none.
-static void path_in_folder(const struct conversion *c, uint32_t number, char *out, size_t out_size)
+static void path_in_folder(const struct conversion *c, uint64_t number, char *out, size_t out_size)
 {
     const char *slash = strrchr(c->in, '/'), *name = strcmp(c->in, "-") == 0 ? "profile" : c->in;
     name = slash != NULL ? slash + 1 : name;
-    char suffix[16] = "";
+    char suffix[24] = "";
     if (number != 0)
-        snprintf(suffix, sizeof suffix, "-%" PRIu32, number);
-    snprintf(out, out_size, "%s%s%.*s%s%s%s", c->out, ends_with(c->out, "/") ? "" : "/",
-             (int)(name[0] == '.' ? strlen(name) : strcspn(name, ".")), name, suffix, c->target->extensions[0],
+        snprintf(suffix, sizeof suffix, "-%" PRIu64, number);
+    snprintf(out, out_size, "%s%s%.*s%s%s%s", c->out, ends_with(c->out, "/") ? "" : "/", (int)stem_len(name), name,
+             suffix, c->target->extensions[0],
              c->compression == COMPRESSION_GZIP   ? ".gz"
              : c->compression == COMPRESSION_ZSTD ? ".zst"
                                                   : "");
 }
 
 static enum err_code write_group(struct conversion *c, const struct scope *s, uint32_t first, uint32_t count,
-                                 uint32_t number, uint64_t *lost)
+                                 uint64_t number, uint64_t *lost)
 {
     char path[LIMIT_PATH_BYTES + 512];
     struct buf content;
@@ -182,7 +200,7 @@ static enum err_code write_group(struct conversion *c, const struct scope *s, ui
     return rc;
 }
 
-static enum err_code write_groups_of(struct conversion *c, const struct scope *s, uint32_t *number, uint64_t *lost)
+static enum err_code write_groups_of(struct conversion *c, const struct scope *s, uint64_t *number, uint64_t *lost)
 {
     enum err_code rc = ERR_OK;
     for (uint32_t first = 0, n; rc == ERR_OK && (n = pprof_group(s, first)) != 0; first += n)
@@ -190,12 +208,16 @@ static enum err_code write_groups_of(struct conversion *c, const struct scope *s
     return rc;
 }
 
-// A pprof file holds one profile: one file for each.
+// A pprof file holds one profile: one file for each, numbered where there are several.
 static enum err_code write_pprof_files(struct conversion *c)
 {
     enum err_code rc = ERR_OK;
-    uint32_t number = 0;
-    uint64_t lost = 0;
+    uint64_t number = 0, lost = 0;
+    if (pprof_group_count(c->batch) == 1) {
+        char path[LIMIT_PATH_BYTES + 512];
+        path_in_folder(c, 0, path, sizeof path);
+        return write_one(c, path);
+    }
     for (uint32_t r = 0; r < c->batch->resource_count; r++)
         for (uint32_t s = 0; rc == ERR_OK && s < c->batch->resources[r]->scope_count; s++)
             rc = write_groups_of(c, c->batch->resources[r]->scopes[s], &number, &lost);
@@ -263,7 +285,7 @@ static const struct option options[] = {
      .offset = offsetof(struct convert_options, to)},
     {.name = "type",
      .value = "TYPE",
-     .help = "only this sample type; where the target holds one, default the first",
+     .help = "only this sample type; where the target holds one, default the file's own",
      .offset = offsetof(struct convert_options, type)},
     {.name = "compression",
      .value = "gzip|zstd|none",

@@ -139,7 +139,7 @@ static const struct option rows[] = {
     {.name = "format",
      .value = "FORMAT",
      .choice = import_file_format,
-     .help = "of the files in --to DIR; default otlp",
+     .help = "of the files in --to DIR; default otlp_proto",
      .offset = AT(format)},
     INPUT_OPTIONS(struct import_options, input),
     {.name = "dry-run", .help = "read everything, send nothing", .offset = AT(dry_run)},
@@ -157,7 +157,7 @@ static const struct command_example examples[] = {
 
 const struct command import_command = {
     .name = "import",
-    .arguments = "FILE|DIR... --to URL|DIR",
+    .arguments = "FILE|DIR|-... --to URL|DIR",
     .help = "send profiles that lie on disk, once",
     .text = "Every format that is read can be sent. A folder stands for every file below it.",
     .options = OPTION_TABLE(rows),

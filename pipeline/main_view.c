@@ -3,10 +3,12 @@
 #include "pipeline/main_view.h"
 
 #include "base/text.h"
+#include "view/sample_types.h"
 
 #include <string.h>
+#include <strings.h>
 
-enum { DEFAULT_ROWS = 30, MAX_NODES = 4000000 };
+enum { DEFAULT_ROWS = 30, MAX_NODES = 100000000 };
 
 // --- begin and end ---
 
@@ -30,6 +32,22 @@ static enum err_code parse_rows(struct view *v)
     return ERR_OK;
 }
 
+static bool is_called(const char *path, const char *extension)
+{
+    const size_t len = strlen(path), n = strlen(extension);
+    return len >= n && strcasecmp(path + len - n, extension) == 0;
+}
+
+static enum err_code check_output(struct view *v)
+{
+    const char *output = option_last(&v->o->output);
+    if (output == NULL || v->o->to.count != 0 || strcmp(output, "-") == 0 || is_called(output, ".html") ||
+        is_called(output, ".htm") || is_called(output, ".svg"))
+        return ERR_OK;
+    return err_set(&v->e, ERR_INVALID, "%s: a flame graph is .html or .svg; call it so, or give --to html or --to svg",
+                   output);
+}
+
 static enum err_code read_options(struct view *v)
 {
     enum err_code rc = compile(v, "focus", &v->o->focus, &v->focus);
@@ -39,6 +57,8 @@ static enum err_code read_options(struct view *v)
         rc = compile(v, "own", &v->o->own, &v->own);
     if (rc == ERR_OK)
         rc = parse_rows(v);
+    if (rc == ERR_OK)
+        rc = check_output(v);
     v->bad_usage = rc != ERR_OK;
     v->tree_options = (struct call_tree_options){
         .sample_type = bytes_from_text(option_last(&v->o->type)),
@@ -53,11 +73,13 @@ static enum err_code read_options(struct view *v)
 static enum err_code open_view(struct view *v)
 {
     const char *type = option_last(&v->o->type);
+    struct value_type chosen;
     enum err_code rc = read_options(v);
     v->count = v->line->argument_count;
     for (int i = 0; rc == ERR_OK && i < v->count; i++) {
         rc = input_read(v->line, v->line->arguments[i], &v->o->input, &v->batches[i], &v->e);
-        if (rc == ERR_OK && type != NULL && check_sample_type(v->batches[i], type, &v->e) != ERR_OK) {
+        if (rc == ERR_OK && type != NULL &&
+            sample_type_choose(v->batches[i], bytes_from_text(type), &chosen, &v->e) != ERR_OK) {
             err_prefix(&v->e, "%s", v->line->arguments[i]);
             rc = v->e.code;
         }
@@ -112,7 +134,7 @@ static int run_show(const struct command_line *line)
 
 #define AT(member) offsetof(struct view_options, member)
 #define TYPE_OPTION                                                                                                    \
-    {.name = "type", .value = "TYPE", .help = "sample type, such as cpu; default: the first", .offset = AT(type)}
+    {.name = "type", .value = "TYPE", .help = "sample type, such as cpu; default: the file's own", .offset = AT(type)}
 #define FOCUS_OPTIONS                                                                                                  \
     {.name = "focus", .value = "RE", .help = "only samples with such a function in the stack", .offset = AT(focus)},   \
     {                                                                                                                  \

@@ -5,17 +5,18 @@
 #include "pipeline/main_view.h"
 #include "pipeline/profile_output.h"
 #include "view/flame_page.h"
+#include "view/sample_types.h"
 #include "view/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MAX_TYPES = 64 };
+enum { MAX_TYPES = 64, MAX_PAGE_NODES = 4000000 }; // more no browser opens
 
-static enum err_code build_tree(struct view *v, struct call_tree *out)
+static const struct batch *const *batches_of(const struct view *v)
 {
-    return call_tree_build((const struct batch *const *)v->batches, v->count, &v->tree_options, out, &v->e);
+    return (const struct batch *const *)v->batches;
 }
 
 static enum err_code write_buf(struct view *v, const char *path, const struct buf *out)
@@ -39,9 +40,9 @@ static void print_raw(const struct function_table *t, uint32_t max_rows, struct 
 {
     for (uint32_t i = 0; i < t->count && (max_rows == 0 || i < max_rows); i++) {
         const struct function_row *row = &t->rows[i];
-        for (int side = 0; side < t->tree->side_count; side++)
+        for (int side = 0; side < t->tree.side_count; side++)
             buf_add_format(out, "%" PRId64 "\t%" PRId64 "\t", row->self[side], row->total[side]);
-        clean_text_add(out, t->tree->functions[row->function].name);
+        clean_text_add(out, t->tree.functions[row->function].name);
         buf_add_byte(out, '\n');
     }
 }
@@ -57,11 +58,11 @@ static void print_table(struct view *v, const struct function_table *t, struct b
         diff_print(t, rows, out);
 }
 
-static enum err_code print_tree(struct view *v, const struct call_tree *tree)
+enum err_code view_show_table(struct view *v)
 {
     struct function_table table;
     struct buf out;
-    enum err_code rc = function_table_build(tree, &table, &v->e);
+    enum err_code rc = function_table_build(batches_of(v), v->count, &v->tree_options, &table, &v->e);
     if (rc != ERR_OK)
         return rc;
     buf_init(&out, LIMIT_COMMAND_BYTES);
@@ -70,16 +71,6 @@ static enum err_code print_tree(struct view *v, const struct call_tree *tree)
     rc = write_buf(v, "-", &out);
     buf_fini(&out);
     function_table_fini(&table);
-    return rc;
-}
-
-enum err_code view_show_table(struct view *v)
-{
-    struct call_tree tree;
-    enum err_code rc = build_tree(v, &tree);
-    if (rc == ERR_OK)
-        rc = print_tree(v, &tree);
-    call_tree_fini(&tree);
     return rc;
 }
 
@@ -135,13 +126,28 @@ static size_t types_of(const struct view *v, struct sample_type_name *out)
             out[used++] = all[i];
     }
     for (size_t i = 1; i < used; i++) {
-        if (bytes_equal(out[i].type, v->tree_options.sample_type)) {
+        if (sample_type_is(v->tree_options.sample_type, out[i].type, out[i].unit)) {
             struct sample_type_name first = out[i];
             memmove(&out[1], &out[0], i * sizeof *out);
             out[0] = first;
         }
     }
     return used;
+}
+
+// "cpu/nanoseconds": the unit tells types of one name apart.
+static enum err_code build_tree_of(struct view *v, const struct sample_type_name *type, struct call_tree *out)
+{
+    struct buf name;
+    buf_init(&name, LIMIT_COMMAND_BYTES);
+    buf_add(&name, type->type.data, type->type.len);
+    buf_add_byte(&name, '/');
+    buf_add(&name, type->unit.data, type->unit.len);
+    v->tree_options.sample_type = buf_bytes(&name);
+    enum err_code rc = call_tree_build(batches_of(v), v->count, &v->tree_options, out, &v->e);
+    v->tree_options.sample_type = (struct bytes){NULL, 0};
+    buf_fini(&name);
+    return rc;
 }
 
 enum err_code view_show_flames(struct view *v)
@@ -154,8 +160,9 @@ enum err_code view_show_flames(struct view *v)
                                        : err_set(&v->e, ERR_INVALID, "the two have no sample type in common");
     count = wants_svg(v) && count > 1 ? 1 : count;
     for (; rc == ERR_OK && built < count; built++) {
-        v->tree_options.sample_type = types[built].type;
-        rc = build_tree(v, &trees[built]);
+        rc = build_tree_of(v, &types[built], &trees[built]);
+        if (rc == ERR_OK && !wants_svg(v))
+            rc = call_tree_trim(&trees[built], MAX_PAGE_NODES / (uint32_t)count, &v->e);
     }
     if (rc == ERR_OK)
         rc = write_flames(v, trees, count);

@@ -23,12 +23,12 @@ static bool written_choice(const char *value, size_t i, char *out, size_t out_si
 {
     if (value == NULL || strchr(value, '|') == NULL || strpbrk(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL)
         return false;
-    for (; i != 0 && value != NULL; i--) {
-        value = strchr(value, '|');
-        value += value != NULL;
+    for (; i != 0; i--) {
+        const char *bar = strchr(value, '|');
+        if (bar == NULL)
+            return false;
+        value = bar + 1;
     }
-    if (value == NULL)
-        return false;
     snprintf(out, out_size, "%.*s", (int)strcspn(value, "|"), value);
     return true;
 }
@@ -154,8 +154,11 @@ static enum err_code parse_letter(struct parser *p)
     p->help = strcmp(text, "-h") == 0;
     if (p->help)
         return ERR_OK;
-    if (o == NULL || (o->value == NULL && text[2] != '\0'))
-        return err_set(p->e, ERR_INVALID, "unknown option %.20s; a file of that name is written ./%.20s", text, text);
+    if (o == NULL)
+        return err_set(p->e, ERR_INVALID, "unknown option -%c; a file whose name begins with - is written ./-NAME",
+                       text[1]);
+    if (o->value == NULL && text[2] != '\0')
+        return err_set(p->e, ERR_INVALID, "-%c takes no value: options of one letter stand alone", text[1]);
     if (o->value == NULL)
         return add_switch(p, o, NULL);
     return text[2] != '\0' ? add(p, o, text + 2) : add_next(p, o);

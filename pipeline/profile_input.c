@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "view/call_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 1 << 20, MAX_TYPES = 1024 };
+enum { READ_BYTES = 1 << 20 };
 
 // --- names of formats ---
 
@@ -92,25 +91,16 @@ static enum err_code read_file(const char *path, struct buf *out, struct err *e)
 
 // --- what was noticed ---
 
-static void note_report(const struct command_line *line, const char *path, const struct decode_report *r)
+struct note {
+    const struct command_line *line;
+    const char *path;
+};
+
+static void tell_note(void *arg, bool lost, const char *text)
 {
-    const struct {
-        uint64_t count;
-        const char *what;
-    } notes[] = {
-        {r->rounded_values, "fractions that were rounded"},
-        {r->cut_stacks, "stacks that are too deep and were cut at the root's end"},
-        {r->guessed_time, "profiles without a time that makes sense"},
-        {r->repaired_time, "times in another unit than nanoseconds, repaired"},
-        {r->repaired_utf8, "texts that are not UTF-8, repaired"},
-        {r->repaired_functions, "functions without ids, told apart by their order"},
-        {r->unknown_mappings, "locations that name a mapping that is not there"},
-    };
-    if (r->bad_lines != 0)
-        command_note(line, "%s: lines passed over: %" PRIu64 ", the first: %s", path, r->bad_lines, r->first_bad.text);
-    for (size_t i = 0; i < COUNT_OF(notes); i++)
-        if (notes[i].count != 0)
-            command_note(line, "%s: %s: %" PRIu64, path, notes[i].what, notes[i].count);
+    const struct note *n = arg;
+    (void)lost;
+    command_note(n->line, "%s: %s", n->path, text);
 }
 
 // --- both ---
@@ -140,7 +130,7 @@ static enum err_code decode(const struct command_line *line, const char *path, c
     if (rc == ERR_OK && (*out)->profile_count == 0)
         command_note(line, "%s: there are no profiles in it", path);
     if (rc == ERR_OK)
-        note_report(line, path, &report);
+        decode_report_tell(&report, tell_note, &(struct note){line, path});
     else
         err_prefix(e, "%s", path);
     return rc;
@@ -157,20 +147,4 @@ enum err_code input_read(const struct command_line *line, const char *path, cons
         rc = decode(line, path, o, buf_bytes(&data), out, e);
     buf_fini(&data);
     return rc;
-}
-
-enum err_code check_sample_type(const struct batch *b, const char *type, struct err *e)
-{
-    struct sample_type_name there[MAX_TYPES];
-    char names[512] = "";
-    size_t count = batch_sample_types(b, there, MAX_TYPES), len = 0;
-    for (size_t i = 0; i < count && i < MAX_TYPES; i++) {
-        if (bytes_equal_text(there[i].type, type))
-            return ERR_OK;
-        len +=
-            (size_t)snprintf(names + len, sizeof names - len, "%s%.*s", i == 0 ? "" : ", ", BYTES_PRINT(there[i].type));
-        len = len < sizeof names ? len : sizeof names - 1;
-    }
-    return err_set(e, ERR_INVALID, "there is no sample type \"%s\", there are: %s", type,
-                   names[0] != '\0' ? names : "none at all");
 }

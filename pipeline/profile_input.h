@@ -48,7 +48,4 @@ enum err_code input_folded_options(const struct input_options *o, struct folded_
 enum err_code input_read(const struct command_line *line, const char *path, const struct input_options *o,
                          struct batch **out, struct err *e) MUST_USE;
 
-// ERR_INVALID names the sample types that are there, if there is none of that name.
-enum err_code check_sample_type(const struct batch *b, const char *type, struct err *e) MUST_USE;
-
 #endif

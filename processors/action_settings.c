@@ -114,20 +114,6 @@ static void check_source(const struct action_check *c)
         check_error(c->check, path_of(c, "default_value", path), "has no meaning for %s", action);
 }
 
-static void check_groups(const struct action_check *c, const struct regex *r)
-{
-    char path[64];
-    uint32_t count = regex_group_count(r);
-    if (count == 0)
-        check_error(c->check, path_of(c, "pattern", path),
-                    "has no group; name what to extract as in (?P<service>[^/]+)");
-    for (uint32_t i = 1; i <= count; i++)
-        if (regex_group_name(r, i) == NULL)
-            check_error(c->check, path_of(c, "pattern", path),
-                        "group %u has no name; write (?P<name>...), or (?:...) for a group that is not to be extracted",
-                        i);
-}
-
 static void check_pattern(const struct action_check *c)
 {
     char path[64];
@@ -146,8 +132,8 @@ static void check_pattern(const struct action_check *c)
     } else if (regex_compile(bytes_from_text(a->pattern), &r, &e) != ERR_OK) {
         check_error(c->check, path, "%s", e.text);
     } else {
-        if (a->action == ACTION_EXTRACT)
-            check_groups(c, r);
+        if (a->action == ACTION_EXTRACT && regex_check_names(r, &e) != ERR_OK)
+            check_error(c->check, path, "%s", e.text);
         regex_destroy(&r);
     }
 }

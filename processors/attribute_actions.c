@@ -87,8 +87,7 @@ static void extract(struct attribute_edit *edit, const struct attribute_step *st
         return;
     for (uint32_t i = 1; i <= count; i++) {
         struct value v = value_string(groups[i]);
-        if (utf8_valid(groups[i])) // \C may have cut a character
-            upsert(edit, bytes_from_text(regex_group_name(step->pattern, i)), &v, (struct bytes){NULL, 0});
+        upsert(edit, bytes_from_text(regex_group_name(step->pattern, i)), &v, (struct bytes){NULL, 0});
     }
 }
 

@@ -34,23 +34,21 @@ static enum err_code finish_edit(struct run *run, enum err_code rc, struct err *
     return attribute_edit_apply(edit, &plan->steps, e);
 }
 
-static enum err_code change_part(void *arg, uint32_t resource, uint32_t scope, const struct key_value *list,
-                                 uint32_t count, const struct key_value **out, uint32_t *count_out, struct err *e)
+static enum err_code change_part(void *arg, uint32_t resource, uint32_t scope, struct part_attributes *part,
+                                 struct err *e)
 {
     struct run *run = arg;
     const struct resource *r = run->batch->resources[resource];
-    *out = list;
-    *count_out = count;
     if (!enter_part(run, resource, run->plan->place == PLACE_SCOPE ? r->scopes[scope] : NULL))
         return ERR_OK;
     attribute_edit_fini(&run->edit);
-    enum err_code rc = attribute_edit_init_key_values(&run->edit, list, count, run->plan->steps.room, e);
+    enum err_code rc = attribute_edit_init_key_values(&run->edit, part->list, part->count, run->plan->steps.room, e);
     rc = finish_edit(run, rc, e);
     if (rc != ERR_OK || !run->edit.changed)
         return rc;
-    *out = attribute_edit_key_values(&run->edit);
-    *count_out = run->edit.count;
-    return *out == NULL ? attribute_no_memory(e) : ERR_OK;
+    part->list = attribute_edit_key_values(&run->edit);
+    part->count = run->edit.count;
+    return part->list == NULL ? attribute_no_memory(e) : ERR_OK;
 }
 
 static enum err_code change_set(void *arg, uint32_t resource, const struct unit_attribute *list, uint32_t count,

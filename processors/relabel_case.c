@@ -138,15 +138,6 @@ static uint32_t map_char(uint32_t c, enum letter_case to)
                             : map_by_runs(upper_runs, COUNT_OF(upper_runs), c);
 }
 
-static uint32_t decode_char(const uint8_t *p, size_t len)
-{
-    static const uint8_t first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    uint32_t c = p[0] & first_bits[len];
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | (p[i] & 0x3F);
-    return c;
-}
-
 static uint8_t *encode_char(uint32_t c, uint8_t *out)
 {
     if (c < 0x80) {
@@ -170,7 +161,7 @@ static size_t unchanged_prefix(struct bytes text, enum letter_case to)
         size_t len = rest.data[0] < 0x80 ? 1 : utf8_char_len(rest);
         if (len == 0)
             return at;
-        uint32_t c = decode_char(rest.data, len);
+        uint32_t c = utf8_code_point((struct bytes){rest.data, len});
         if (map_char(c, to) != c)
             return at;
         at += len;
@@ -194,7 +185,7 @@ bool case_map(struct arena *arena, struct bytes text, enum letter_case to, struc
     while (at < text.len) {
         struct bytes rest = {text.data + at, text.len - at};
         size_t len = utf8_char_len(rest);
-        end = encode_char(len == 0 ? REPLACEMENT : map_char(decode_char(rest.data, len), to), end);
+        end = encode_char(len == 0 ? REPLACEMENT : map_char(utf8_code_point((struct bytes){rest.data, len}), to), end);
         at += len == 0 ? 1 : len;
     }
     *out = (struct bytes){copy, (size_t)(end - copy)};

@@ -4,11 +4,6 @@
 #include "base/mem.h"
 #include "processors/relabel_names.h"
 
-static enum err_code no_memory(struct err *e)
-{
-    return err_set(e, ERR_MEMORY, "out of memory while relabelling");
-}
-
 void relabel_context_init(struct relabel_context *c, bool scope, bool profile)
 {
     *c = (struct relabel_context){.scope = scope, .profile = profile};
@@ -44,16 +39,16 @@ static enum err_code meet_attribute(struct relabel_context *c, struct label_list
 {
     struct bytes label, text;
     if (!label_name(&c->arena, key, &label))
-        return no_memory(e);
+        return relabel_no_memory(e);
     uint8_t *name = arena_try_alloc(&c->arena, prefix.len + label.len);
     if (name == NULL)
-        return no_memory(e);
+        return relabel_no_memory(e);
     memcpy(name, prefix.data, prefix.len);
     if (label.len != 0)
         memcpy(name + prefix.len, label.data, label.len);
     enum err_code rc = relabel_value_text(&c->arena, value, &text, e);
     if (rc == ERR_OK && !meet(l, (struct bytes){name, prefix.len + label.len}, text, owner))
-        rc = no_memory(e);
+        rc = relabel_no_memory(e);
     return rc;
 }
 
@@ -62,7 +57,7 @@ static enum err_code load_scope(struct relabel_context *c, const struct scope *s
     enum err_code rc = ERR_OK;
     if (!meet(&c->scope_labels, BYTES_LITERAL("__scope_name"), s->name, owner) ||
         !meet(&c->scope_labels, BYTES_LITERAL("__scope_version"), s->version, owner))
-        rc = no_memory(e);
+        rc = relabel_no_memory(e);
     for (uint32_t i = 0; rc == ERR_OK && i < s->attribute_count; i++)
         rc = meet_attribute(c, &c->scope_labels, BYTES_LITERAL("__scope_attribute_"), s->attributes[i].key,
                             &s->attributes[i].value, owner, e);
@@ -126,7 +121,7 @@ enum err_code relabel_context_load(struct relabel_context *c, const struct batch
     c->resource_plus_one = resource + 1;
     c->round++;
     if (!need_set_seen(c, b->dictionary))
-        return no_memory(e);
+        return relabel_no_memory(e);
     for (uint32_t i = 0; rc == ERR_OK && i < r->scope_count; i++) {
         if (c->scope)
             rc = load_scope(c, r->scopes[i], i + 1, e);

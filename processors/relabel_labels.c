@@ -50,10 +50,7 @@ bool label_list_add(struct label_list *l, struct bytes name, struct bytes value,
 
 static int compare_names(const void *a, const void *b)
 {
-    struct bytes x = ((const struct label *)a)->name, y = ((const struct label *)b)->name;
-    size_t common = x.len < y.len ? x.len : y.len;
-    int order = common == 0 ? 0 : memcmp(x.data, y.data, common);
-    return order != 0 ? order : (x.len > y.len) - (x.len < y.len);
+    return bytes_compare(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
 
 void labels_sort(struct label *items, size_t count)

@@ -1,105 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processors/relabel_regex.h"
 
-#include "base/buf.h"
-#include "base/text.h"
-
 #include <ctype.h>
-
-enum { MAX_PATTERN_BYTES = 1 << 20 };
-
-// --- what RE2 and Go read differently ---
-
-struct scan {
-    struct bytes pattern;
-    size_t at;
-};
-
-static bool looking_at(const struct scan *s, const char *text)
-{
-    size_t len = strlen(text);
-    return s->pattern.len - s->at >= len && memcmp(s->pattern.data + s->at, text, len) == 0;
-}
-
-static void copy(struct scan *s, size_t count, struct buf *out)
-{
-    size_t left = s->pattern.len - s->at;
-    count = count < left ? count : left;
-    buf_add(out, s->pattern.data + s->at, count);
-    s->at += count;
-}
-
-static void copy_until(struct scan *s, const char *end, struct buf *out)
-{
-    while (s->at < s->pattern.len && !looking_at(s, end))
-        copy(s, 1, out);
-    copy(s, strlen(end), out);
-}
-
-// From [ to ]; a ] at the beginning is a member, [:alpha:] a class in the class.
-static void copy_class(struct scan *s, struct buf *out)
-{
-    copy(s, looking_at(s, "[^") ? 2 : 1, out);
-    if (looking_at(s, "]"))
-        copy(s, 1, out);
-    while (s->at < s->pattern.len && !looking_at(s, "]")) {
-        if (looking_at(s, "[:"))
-            copy_until(s, ":]", out);
-        else
-            copy(s, looking_at(s, "\\") ? 2 : 1, out);
-    }
-    copy(s, 1, out);
-}
-
-// Go's pattern as RE2 reads it: (?P<name> for (?<name>; \C is none of Go's. A ) too many would end the group that is put
-// around the pattern.
-static enum err_code translate(struct bytes pattern, struct buf *out, struct err *e)
-{
-    struct scan s = {pattern, 0};
-    size_t open = 0;
-    while (s.at < pattern.len) {
-        if (looking_at(&s, "\\C"))
-            return err_set(e, ERR_INVALID, "\\C is no part of Go's regular expressions");
-        if (looking_at(&s, ")") && open-- == 0)
-            return err_set(e, ERR_INVALID, "there is a ) without a (");
-        open += looking_at(&s, "(");
-        if (looking_at(&s, "\\Q")) {
-            copy_until(&s, "\\E", out);
-        } else if (looking_at(&s, "[")) {
-            copy_class(&s, out);
-        } else if (looking_at(&s, "(?<") && !looking_at(&s, "(?<=") && !looking_at(&s, "(?<!")) {
-            buf_add_text(out, "(?P<");
-            s.at += 3;
-        } else {
-            copy(&s, looking_at(&s, "\\") ? 2 : 1, out);
-        }
-    }
-    return ERR_OK;
-}
-
-// Errors show the pattern as it was given, if it is wrong by itself.
-static enum err_code explain(struct bytes pattern, enum err_code rc, struct err *e)
-{
-    struct regex *alone = NULL;
-    enum err_code own = regex_compile(pattern, &alone, e);
-    regex_destroy(&alone);
-    return own != ERR_OK ? own : err_set(e, rc, "\"%.*s\" is no regular expression", BYTES_PRINT(pattern));
-}
-
-static enum err_code compile(struct bytes pattern, struct regex **out, struct err *e)
-{
-    struct buf go;
-    buf_init(&go, MAX_PATTERN_BYTES);
-    buf_add_text(&go, "^(?s:");
-    enum err_code rc = translate(pattern, &go, e);
-    buf_add_text(&go, ")$");
-    if (rc == ERR_OK && !buf_ok(&go))
-        rc = err_set(e, ERR_LIMIT, "the expression is longer than %d bytes", MAX_PATTERN_BYTES);
-    if (rc == ERR_OK && regex_compile(buf_bytes(&go), out, e) != ERR_OK)
-        rc = explain(pattern, ERR_INVALID, e);
-    buf_fini(&go);
-    return rc;
-}
 
 // --- shapes ---
 
@@ -182,7 +84,7 @@ enum err_code relabel_regex_compile(struct arena *arena, struct bytes pattern, s
     read_shapes(arena, pattern, out);
     if (!out->needs_regex)
         return ERR_OK;
-    enum err_code rc = compile(pattern, &out->regex, e);
+    enum err_code rc = regex_compile_dot_all(pattern, &out->regex, e);
     if (rc == ERR_OK)
         out->group_count = regex_group_count(out->regex);
     return rc;
@@ -214,7 +116,7 @@ static bool shape_matches(const struct relabel_regex *r, const struct regex_shap
     case TAIL_REGEX:
         break;
     }
-    return regex_search(r->regex, text, NULL, 0);
+    return regex_match(r->regex, text, NULL, 0);
 }
 
 bool relabel_regex_matches(const struct relabel_regex *r, struct bytes text)
@@ -231,7 +133,7 @@ bool relabel_regex_match(const struct relabel_regex *r, struct bytes text, struc
     if (text.len == 0)
         text.data = nothing; // an empty group is not one that took no part
     if (r->needs_regex)
-        return begins_with(text, r->shapes[0].prefix) && regex_search(r->regex, text, groups, r->group_count + 1);
+        return begins_with(text, r->shapes[0].prefix) && regex_match(r->regex, text, groups, r->group_count + 1);
     if (!relabel_regex_matches(r, text))
         return false;
     size_t prefix = r->shapes[0].prefix.len;

@@ -17,6 +17,11 @@ const char *const relabel_action_names[] = {
     [RELABEL_LABELMAP] = "labelmap",   [RELABEL_LABELDROP] = "labeldrop", [RELABEL_LABELKEEP] = "labelkeep",
     [RELABEL_LOWERCASE] = "lowercase", [RELABEL_UPPERCASE] = "uppercase", NULL};
 
+enum err_code relabel_no_memory(struct err *e)
+{
+    return err_set(e, ERR_MEMORY, "out of memory while relabelling");
+}
+
 // --- what a rule may say ---
 
 enum key { KEY_SOURCE_LABELS, KEY_SEPARATOR, KEY_REGEX, KEY_MODULUS, KEY_TARGET_LABEL, KEY_REPLACEMENT, KEY_COUNT };
@@ -152,11 +157,6 @@ void relabel_run_fini(struct relabel_run *run)
     run->snapshot = NULL;
 }
 
-static enum err_code no_memory(struct err *e)
-{
-    return err_set(e, ERR_MEMORY, "out of memory while relabelling");
-}
-
 // The values of the source labels, joined.
 static bool source_value(const struct relabel_rule *r, struct relabel_run *run, struct bytes *out)
 {
@@ -192,7 +192,7 @@ static bool source_value(const struct relabel_rule *r, struct relabel_run *run, 
 
 static enum err_code set(struct relabel_run *run, struct bytes name, struct bytes value, struct err *e)
 {
-    return label_list_set(&run->labels, name, value) ? ERR_OK : no_memory(e);
+    return label_list_set(&run->labels, name, value) ? ERR_OK : relabel_no_memory(e);
 }
 
 static enum err_code replace(const struct relabel_rule *r, struct relabel_run *run, struct bytes value, struct err *e)
@@ -214,12 +214,12 @@ static enum err_code hashmod(const struct relabel_rule *r, struct relabel_run *r
     char text[MAX_NUMBER];
     struct bytes copy;
     if (EVP_Digest(value.data, value.len, digest, NULL, r->md5, NULL) != 1)
-        return no_memory(e);
+        return relabel_no_memory(e);
     for (size_t i = MD5_BYTES / 2; i < MD5_BYTES; i++)
         word = word << 8 | digest[i];
     snprintf(text, sizeof text, "%" PRIu64, word % r->text.modulus);
     return arena_try_copy(&run->arena, bytes_from_text(text), &copy) ? set(run, r->text.target_label, copy, e)
-                                                                     : no_memory(e);
+                                                                     : relabel_no_memory(e);
 }
 
 static enum err_code change_case(const struct relabel_rule *r, struct relabel_run *run, struct bytes value,
@@ -227,7 +227,7 @@ static enum err_code change_case(const struct relabel_rule *r, struct relabel_ru
 {
     struct bytes mapped;
     enum letter_case to = r->text.action == RELABEL_LOWERCASE ? CASE_LOWER : CASE_UPPER;
-    return case_map(&run->arena, value, to, &mapped) ? set(run, r->text.target_label, mapped, e) : no_memory(e);
+    return case_map(&run->arena, value, to, &mapped) ? set(run, r->text.target_label, mapped, e) : relabel_no_memory(e);
 }
 
 // The labels whose names match, as they are before the rule and in its order.
@@ -254,7 +254,7 @@ static enum err_code map_labels(const struct relabel_rule *r, struct relabel_run
 {
     size_t count = 0;
     struct bytes groups[REGEX_MAX_GROUPS + 1], name;
-    enum err_code rc = take_snapshot(r, run, &count) ? ERR_OK : no_memory(e);
+    enum err_code rc = take_snapshot(r, run, &count) ? ERR_OK : relabel_no_memory(e);
     for (size_t i = 0; rc == ERR_OK && i < count; i++) {
         const struct label *l = &run->snapshot[i];
         CHECK(relabel_regex_match(&r->regex, l->name, groups));
@@ -294,7 +294,7 @@ static enum err_code apply_to_value(const struct relabel_rule *r, struct relabel
     case RELABEL_KEEPEQUAL:
     case RELABEL_DROPEQUAL:
         if (!equals_target(r, run, value, &equal))
-            return no_memory(e);
+            return relabel_no_memory(e);
         run->kept = equal == (r->text.action == RELABEL_KEEPEQUAL);
         return ERR_OK;
     case RELABEL_HASHMOD:
@@ -318,6 +318,6 @@ enum err_code relabel_rule_apply(const struct relabel_rule *r, struct relabel_ru
         drop_labels(r, run, r->text.action == RELABEL_LABELDROP);
         return ERR_OK;
     default:
-        return source_value(r, run, &value) ? apply_to_value(r, run, value, e) : no_memory(e);
+        return source_value(r, run, &value) ? apply_to_value(r, run, value, e) : relabel_no_memory(e);
     }
 }

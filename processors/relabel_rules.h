@@ -43,6 +43,8 @@ struct relabel_rule {
     EVP_MD *md5; // of hashmod
 };
 
+enum err_code relabel_no_memory(struct err *e); // sets and returns ERR_MEMORY
+
 // What Prometheus refuses; key_out is the key that is at fault, "" = the rule.
 enum err_code relabel_rule_check(const struct relabel_rule_text *text, const char **key_out, struct err *e) MUST_USE;
 // Checks and compiles. The bytes of text must outlive the rule; fini is due in every case.

@@ -10,16 +10,11 @@ struct sample_filter {
         uint32_t resource_plus_one; // whose it is; another's or 0: not yet known
         bool kept;
     } *verdicts;
-    void *list;
+    struct unit_attribute *list;
     size_t list_capacity;
     enum err_code code;
     struct err *e;
 };
-
-static enum err_code no_memory(struct err *e)
-{
-    return err_set(e, ERR_MEMORY, "out of memory while relabelling");
-}
 
 // One pair of a resource and a set; own is borrowed while the view is in use.
 static enum err_code run_rules(struct relabel_work *w, const struct batch *b, uint32_t resource,
@@ -38,23 +33,12 @@ static enum err_code run_rules(struct relabel_work *w, const struct batch *b, ui
 
 // --- dropping ---
 
-static bool list_set(struct sample_filter *f, const struct dictionary *d, struct batch_range range)
-{
-    if (!mem_try_grow(&f->list, &f->list_capacity, (size_t)range.count + 1, sizeof(struct unit_attribute), SIZE_MAX))
-        return false;
-    struct unit_attribute *list = f->list;
-    for (uint32_t i = 0; i < range.count; i++) {
-        const struct batch_attribute *a = &d->attributes[d->set_attributes[range.start + i]];
-        list[i] = (struct unit_attribute){d->strings[a->key], d->strings[a->unit], a->value};
-    }
-    return true;
-}
-
 static bool judge_set(struct sample_filter *f, const struct batch *b, uint32_t resource, uint32_t set)
 {
     const struct dictionary *d = b->dictionary;
-    struct batch_range range = d->attribute_sets[set];
-    f->code = list_set(f, d, range) ? run_rules(f->work, b, resource, f->list, range.count, f->e) : no_memory(f->e);
+    f->code = attribute_set_list(d, set, &f->list, &f->list_capacity)
+                  ? run_rules(f->work, b, resource, f->list, d->attribute_sets[set].count, f->e)
+                  : relabel_no_memory(f->e);
     f->verdicts[set] = (struct verdict_of_set){resource + 1, f->work->view.run.kept};
     return f->verdicts[set].kept;
 }
@@ -76,7 +60,7 @@ static enum err_code drop_samples(struct relabel_work *w, struct batch *b, struc
     size_t sets = (size_t)b->dictionary->attribute_set_count + 1;
     struct sample_filter f = {.work = w, .verdicts = mem_try_array(sets, sizeof *f.verdicts), .e = e};
     if (f.verdicts == NULL)
-        return no_memory(e);
+        return relabel_no_memory(e);
     memset(f.verdicts, 0, sets * sizeof *f.verdicts);
     enum err_code rc = batch_select(b, keep_sample, &f, out, e);
     if (rc == ERR_OK && f.code != ERR_OK) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 enum { LABELS_BYTES = 6 << 10, ID_BYTES = 160 }; // two of them and the rest fit a line of the log
+static const char CUT[] = ", ...}";
 
 static void add_label(struct buf *out, const struct label *l)
 {
@@ -18,10 +19,13 @@ static void print_labels(const struct label_list *labels, struct buf *out)
     for (size_t i = 0; i < labels->count; i++)
         if (labels->items[i].value.len != 0)
             add_label(out, &labels->items[i]);
-    out->max_bytes += 8;
-    bool cut = out->too_large;
+    if (!out->too_large) {
+        buf_add_text(out, "}");
+        return;
+    }
+    out->max_bytes += sizeof CUT;
     out->failed = out->too_large = false;
-    buf_add_text(out, cut ? ", ...}" : "}");
+    buf_add_text(out, CUT);
 }
 
 void relabel_trace_begin(struct relabel_trace *t, const struct logger *log, const struct relabel_run *run)

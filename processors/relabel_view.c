@@ -11,11 +11,6 @@ static const uint32_t TAG_PASSING = UINT32_MAX, TAG_EXACT = UINT32_MAX - 1;
 
 enum { KEPT_ARENA_BYTES = 32 << 10 };
 
-static enum err_code no_memory(struct err *e)
-{
-    return err_set(e, ERR_MEMORY, "out of memory while relabelling");
-}
-
 void relabel_view_init(struct relabel_view *v)
 {
     *v = (struct relabel_view){.seen = NULL};
@@ -49,7 +44,7 @@ enum err_code relabel_value_text(struct arena *arena, const struct value *value,
     buf_fini(&text);
     if (too_large)
         return err_set(e, ERR_LIMIT, "an attribute is more than %d bytes of text", TEMPLATE_MAX_BYTES);
-    return ok ? ERR_OK : no_memory(e);
+    return ok ? ERR_OK : relabel_no_memory(e);
 }
 
 static enum err_code name_attribute(struct relabel_view *v, uint32_t i, struct bytes key, const struct value *value,
@@ -59,7 +54,7 @@ static enum err_code name_attribute(struct relabel_view *v, uint32_t i, struct b
     *a = (struct view_attribute){.now = {NULL, 0}};
     enum err_code rc = relabel_value_text(&v->run.arena, value, &a->text, e);
     if (rc == ERR_OK && !label_name(&v->run.arena, key, &a->label))
-        rc = no_memory(e);
+        rc = relabel_no_memory(e);
     return rc;
 }
 
@@ -70,11 +65,11 @@ static enum err_code add_label(struct relabel_view *v, struct bytes name, struct
     struct label *old;
     *added_out = false;
     if (!label_list_find(&v->run.labels, name, &old))
-        return no_memory(e);
+        return relabel_no_memory(e);
     if (old != NULL || text.len == 0 || name.len == 0)
         return ERR_OK;
     *added_out = true;
-    return label_list_add(&v->run.labels, name, text, tag) ? ERR_OK : no_memory(e);
+    return label_list_add(&v->run.labels, name, text, tag) ? ERR_OK : relabel_no_memory(e);
 }
 
 // The labels of seen[from, to), keys as they are first, then those that are written in another way.
@@ -114,7 +109,7 @@ enum err_code relabel_view_load(struct relabel_view *v, const struct unit_attrib
     v->below = below, v->below_count = below_count;
     size_t count = (size_t)own_count + below_count;
     if (count >= TAG_EXACT || !mem_try_grow(&seen, &v->seen_capacity, count + 1, sizeof *v->seen, SIZE_MAX))
-        return no_memory(e);
+        return relabel_no_memory(e);
     v->seen = seen;
     enum err_code rc = ERR_OK;
     for (uint32_t i = 0; rc == ERR_OK && i < own_count; i++)
@@ -247,10 +242,10 @@ static enum err_code store(struct relabel_view *v, const struct relabel_rules *r
     void *out = v->out;
     size_t most = v->own_count + v->run.labels.count;
     if (!mem_try_grow(&out, &v->out_capacity, most + 1, sizeof *v->out, SIZE_MAX))
-        return no_memory(e);
+        return relabel_no_memory(e);
     v->out = out;
     copy_own(v);
-    return !adds || put_new(v, rules) ? ERR_OK : no_memory(e);
+    return !adds || put_new(v, rules) ? ERR_OK : relabel_no_memory(e);
 }
 
 enum err_code relabel_view_apply(struct relabel_view *v, const struct relabel_rules *rules, struct err *e)

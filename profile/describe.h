@@ -6,8 +6,8 @@
 #include "profile/batch.h"
 
 void describe_value(struct buf *out, const struct value *v);
-void describe_value_exactly(struct buf *out,
-                            const struct value *v); // its kind can be told: "a text", null, bytes "AP8="
+// The same so that its kind can be told: "a text", null, bytes "AP8=".
+void describe_value_exactly(struct buf *out, const struct value *v);
 void describe_key_value(struct buf *out, const struct key_value *entry);                        // "service.name: shop"
 void describe_attribute(struct buf *out, const struct dictionary *d, uint32_t attribute);       // "size: 16 bytes"
 void describe_type(struct buf *out, const struct dictionary *d, struct value_type type);        // "cpu/nanoseconds"

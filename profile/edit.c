@@ -5,66 +5,16 @@
 #include "profile/edit_internal.h"
 #include "profile/parts.h"
 
-enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources, struct err *e)
+enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources,
+                            uint32_t count, struct err *e)
 {
-    struct batch *changed = batch_create(dictionary, resources, (*b)->resource_count);
+    struct batch *changed = batch_create(dictionary, resources, count);
     free(resources);
     if (changed == NULL)
         return parts_no_memory(e);
     batch_unref(b);
     *b = changed;
     return ERR_OK;
-}
-
-static struct resource **share_resources(const struct batch *b)
-{
-    struct resource **list = mem_try_array(b->resource_count, sizeof(struct resource *));
-    for (uint32_t i = 0; list != NULL && i < b->resource_count; i++)
-        list[i] = resource_ref(b->resources[i]);
-    return list;
-}
-
-// Takes over `changed`, which is NULL when memory was out.
-static enum err_code replace_resource(struct batch **b, uint32_t index, struct resource *changed, struct err *e)
-{
-    struct resource **list = changed == NULL ? NULL : share_resources(*b);
-    if (list == NULL) {
-        resource_unref(&changed);
-        return parts_no_memory(e);
-    }
-    resource_unref(&list[index]);
-    list[index] = changed;
-    return batch_replace(b, dictionary_ref((*b)->dictionary), list, e);
-}
-
-enum err_code batch_set_resource_attributes(struct batch **b, uint32_t index, const struct key_value *attributes,
-                                            uint32_t count, struct err *e)
-{
-    CHECK(index < (*b)->resource_count);
-    return replace_resource(b, index, resource_with_attributes((*b)->resources[index], attributes, count), e);
-}
-
-static struct resource *with_scope(const struct resource *r, uint32_t index, struct scope *changed)
-{
-    struct scope **scopes = mem_try_array(r->scope_count, sizeof(struct scope *));
-    if (scopes == NULL) {
-        scope_unref(&changed);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < r->scope_count; i++)
-        scopes[i] = i == index ? changed : scope_ref(r->scopes[i]);
-    struct resource *result = resource_with_scopes(r, scopes, r->scope_count);
-    free(scopes);
-    return result;
-}
-
-enum err_code batch_set_scope_attributes(struct batch **b, uint32_t resource, uint32_t scope,
-                                         const struct key_value *attributes, uint32_t count, struct err *e)
-{
-    CHECK(resource < (*b)->resource_count && scope < (*b)->resources[resource]->scope_count);
-    const struct resource *r = (*b)->resources[resource];
-    struct scope *changed = scope_with_attributes(r->scopes[scope], attributes, count);
-    return replace_resource(b, resource, changed == NULL ? NULL : with_scope(r, scope, changed), e);
 }
 
 // All functions here give a reference: to the same part if nothing changed, to a copy if it did; NULL when
@@ -151,72 +101,70 @@ struct resource **batch_walk_profiles(const struct batch *b, const struct profil
 
 struct part_edit {
     const struct part_attributes_change *change;
-    enum err_code code;
+    enum err_code code; // what change said
     struct err *e;
 };
 
-// The new list in *out, NULL for no change; false when change failed.
-static bool ask(struct part_edit *p, uint32_t resource, uint32_t scope, const struct key_value *list, uint32_t count,
-                const struct key_value **out, uint32_t *count_out)
+static bool ask(struct part_edit *p, uint32_t resource, uint32_t scope, struct part_attributes *part)
 {
-    p->code = p->change->change(p->change->arg, resource, scope, list, count, out, count_out, p->e);
-    if (*out == list)
-        *out = NULL;
+    p->code = p->change->change(p->change->arg, resource, scope, part, p->e);
     return p->code == ERR_OK;
 }
 
-static struct resource *edit_resource(struct part_edit *p, uint32_t index, struct resource *r)
+// False = out of memory, or change failed. *out NULL = dropped.
+static bool edit_resource(struct part_edit *p, uint32_t index, struct resource *r, struct resource **out)
 {
-    const struct key_value *list;
-    uint32_t count;
-    if (!ask(p, index, 0, r->attributes, r->attribute_count, &list, &count))
-        return NULL;
-    return list == NULL ? resource_ref(r) : resource_with_attributes(r, list, count);
+    struct part_attributes part = {r->attributes, r->attribute_count, false};
+    *out = NULL;
+    if (!ask(p, index, 0, &part))
+        return false;
+    if (!part.dropped)
+        *out = part.list == r->attributes ? resource_ref(r) : resource_with_attributes(r, part.list, part.count);
+    return part.dropped || *out != NULL;
 }
 
 static struct scope *edit_scope(struct part_edit *p, uint32_t resource, uint32_t index, struct scope *s)
 {
-    const struct key_value *list;
-    uint32_t count;
-    if (!ask(p, resource, index, s->attributes, s->attribute_count, &list, &count))
+    struct part_attributes part = {s->attributes, s->attribute_count, false};
+    if (!ask(p, resource, index, &part))
         return NULL;
-    return list == NULL ? scope_ref(s) : scope_with_attributes(s, list, count);
+    CHECK(!part.dropped);
+    return part.list == s->attributes ? scope_ref(s) : scope_with_attributes(s, part.list, part.count);
 }
 
-static struct resource *edit_scopes(struct part_edit *p, uint32_t index, struct resource *r)
+static bool edit_scopes(struct part_edit *p, uint32_t index, struct resource *r, struct resource **out)
 {
     struct scope **scopes = mem_try_array(r->scope_count, sizeof(struct scope *));
-    if (scopes == NULL)
-        return NULL;
     uint32_t count = 0;
+    *out = NULL;
+    if (scopes == NULL)
+        return false;
     while (count < r->scope_count && (scopes[count] = edit_scope(p, index, count, r->scopes[count])) != NULL)
         count++;
-    struct resource *result = rebuild_resource(r, scopes, count);
+    *out = rebuild_resource(r, scopes, count);
     free(scopes);
-    return result;
+    return *out != NULL;
 }
 
 enum err_code batch_change_part_attributes(struct batch **b, const struct part_attributes_change *c, struct err *e)
 {
     struct part_edit p = {.change = c, .e = e};
-    uint32_t total = (*b)->resource_count, count = 0;
-    struct resource **list = mem_try_array(total, sizeof(struct resource *));
-    if (list == NULL)
-        return parts_no_memory(e);
-    bool changed = false;
-    for (; count < total; count++) {
-        struct resource *old = (*b)->resources[count];
-        list[count] = c->of_scopes ? edit_scopes(&p, count, old) : edit_resource(&p, count, old);
-        if (list[count] == NULL)
-            break;
-        changed |= list[count] != old;
+    struct resource **list = mem_try_array((*b)->resource_count, sizeof(struct resource *));
+    uint32_t count = 0;
+    bool changed = false, ok = list != NULL;
+    for (uint32_t i = 0; ok && i < (*b)->resource_count; i++) {
+        struct resource *old = (*b)->resources[i], *new;
+        ok = c->of_scopes ? edit_scopes(&p, i, old, &new) : edit_resource(&p, i, old, &new);
+        changed |= new != old;
+        if (new != NULL)
+            list[count++] = new;
     }
-    if (count == total && changed)
-        return batch_replace(b, dictionary_ref((*b)->dictionary), list, e);
+    if (ok && changed && count > 0)
+        return batch_replace(b, dictionary_ref((*b)->dictionary), list, count, e);
     resources_drop(list, count);
-    if (count == total)
-        return ERR_OK;
-    return p.code == ERR_OK ? parts_no_memory(e) : p.code;
+    if (ok && changed)
+        batch_unref(b);
+    return ok ? ERR_OK : p.code != ERR_OK ? p.code : parts_no_memory(e);
 }
 
 struct changer {
@@ -244,7 +192,7 @@ enum err_code batch_change_profiles(struct batch **b, bool (*change)(void *arg, 
     if (list == NULL)
         return parts_no_memory(e);
     if (changed)
-        return batch_replace(b, dictionary_ref((*b)->dictionary), list, e);
+        return batch_replace(b, dictionary_ref((*b)->dictionary), list, (*b)->resource_count, e);
     resources_drop(list, (*b)->resource_count);
     return ERR_OK;
 }

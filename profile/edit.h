@@ -6,30 +6,24 @@
 #include "base/err.h"
 #include "profile/batch.h"
 
-// b with the attributes of resource `index` replaced (copied). Scopes, samples and dictionary are shared.
-// Takes over the reference in *b and puts the new batch there; on failure *b is unchanged.
-enum err_code batch_set_resource_attributes(struct batch **b, uint32_t index, const struct key_value *attributes,
-                                            uint32_t count, struct err *e) MUST_USE;
-
-// The same for all profiles of the batch: their time where it is 0 or implausible; see codec/pprof.h for
-// what is recorded. `change` gets a private copy of each profile's header and returns true if it changed it.
+// `change` gets a private copy of each profile's header and returns true if it changed it. Takes over the reference in
+// *b and puts the new batch there (the same one if nothing changed); on failure *b is unchanged. So do all here.
 enum err_code batch_change_profiles(struct batch **b, bool (*change)(void *arg, struct profile *), void *arg,
                                     struct err *e) MUST_USE;
 
-// b with the attributes of one scope replaced (copied); as batch_set_resource_attributes.
-enum err_code batch_set_scope_attributes(struct batch **b, uint32_t resource, uint32_t scope,
-                                         const struct key_value *attributes, uint32_t count, struct err *e) MUST_USE;
-
-// The same for many at once: `change` is called for each resource, or each scope of each resource, and gives the new list
-// in *out and *count_out (borrowed until it is called again), *out == list for no change.
+// Attributes of resources, or of the scopes of each resource.
+struct part_attributes {
+    const struct key_value *list;
+    uint32_t count;
+    bool dropped;
+};
+// `change` is called for each and finds its attributes in *part. It leaves them, or puts another list there (borrowed until
+// it is called again), or, of resources alone, sets dropped: *b is NULL when all are.
 struct part_attributes_change {
     bool of_scopes;
-    enum err_code (*change)(void *arg, uint32_t resource, uint32_t scope, const struct key_value *list, uint32_t count,
-                            const struct key_value **out, uint32_t *count_out, struct err *e);
+    enum err_code (*change)(void *arg, uint32_t resource, uint32_t scope, struct part_attributes *part, struct err *e);
     void *arg;
 };
-// Takes over the reference in *b and puts the new batch there (the same one if nothing changed); on failure *b is
-// unchanged.
 enum err_code batch_change_part_attributes(struct batch **b, const struct part_attributes_change *c,
                                            struct err *e) MUST_USE;
 
@@ -38,6 +32,10 @@ struct unit_attribute {
     struct bytes key, unit;
     struct value value;
 };
+
+// The members of a set in *list, which grows (free() it); false when out of memory.
+bool attribute_set_list(const struct dictionary *d, uint32_t set, struct unit_attribute **list,
+                        size_t *capacity) MUST_USE;
 
 enum attribute_level { LEVEL_PROFILE, LEVEL_SAMPLE };
 
@@ -54,8 +52,7 @@ struct attribute_sets_change {
     bool (*scope)(void *arg, uint32_t resource, uint32_t scope);
 };
 // The dictionary's tables that grow are copied, the others and all texts are shared with the old one. Profiles that share
-// columns share them afterwards; one that changes loses its original payload, which would tell the old story. Takes over
-// the reference in *b and puts the new batch there (the same one if nothing changed); on failure *b is unchanged.
+// columns share them afterwards; one that changes loses its original payload, which would tell the old story.
 enum err_code batch_change_attribute_sets(struct batch **b, const struct attribute_sets_change *c,
                                           struct err *e) MUST_USE;
 

@@ -15,10 +15,10 @@ struct profile_walk {
 
 // A reference to each resource, changed or not, malloc'ed; NULL when memory is out or change failed.
 struct resource **batch_walk_profiles(const struct batch *b, const struct profile_walk *w, bool *changed_out) MUST_USE;
-void resources_drop(struct resource **list, uint32_t count);
+void resources_drop(struct resource **list, uint32_t count); // list may be NULL
 
-// *b becomes a batch of as many resources; the dictionary and the list are taken over in every case.
+// *b becomes a batch of these resources; the dictionary and the list are taken over in every case.
 enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources,
-                            struct err *e) MUST_USE;
+                            uint32_t count, struct err *e) MUST_USE;
 
 #endif

@@ -12,6 +12,20 @@ struct new_set {
     uint32_t id;
 };
 
+bool attribute_set_list(const struct dictionary *d, uint32_t set, struct unit_attribute **list, size_t *capacity)
+{
+    const struct batch_range range = d->attribute_sets[set];
+    void *items = *list;
+    if (!mem_try_grow(&items, capacity, (size_t)range.count + 1, sizeof **list, SIZE_MAX))
+        return false;
+    *list = items;
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct batch_attribute *a = &d->attributes[d->set_attributes[range.start + i]];
+        (*list)[i] = (struct unit_attribute){d->strings[a->key], d->strings[a->unit], a->value};
+    }
+    return true;
+}
+
 struct sets_edit {
     const struct attribute_sets_change *change;
     const struct dictionary *dictionary;
@@ -22,7 +36,8 @@ struct sets_edit {
     bool wanted;
     struct pointer_map seen; // its columns: sample types stay together
     void *columns;           // struct columns *[], what became of them
-    void *list, *ids, *column;
+    struct unit_attribute *list;
+    void *ids, *column;
     size_t columns_capacity, list_capacity, ids_capacity, column_capacity;
     enum err_code code;
     struct err *e;
@@ -53,20 +68,6 @@ static void edit_fini(struct sets_edit *s)
     free(s->column);
 }
 
-// The members of a set, as `change` sees them.
-static bool list_set(struct sets_edit *s, struct batch_range range)
-{
-    const struct dictionary *d = s->dictionary;
-    if (!mem_try_grow(&s->list, &s->list_capacity, (size_t)range.count + 1, sizeof(struct unit_attribute), SIZE_MAX))
-        return fail_memory(s);
-    struct unit_attribute *list = s->list;
-    for (uint32_t i = 0; i < range.count; i++) {
-        const struct batch_attribute *a = &d->attributes[d->set_attributes[range.start + i]];
-        list[i] = (struct unit_attribute){d->strings[a->key], d->strings[a->unit], a->value};
-    }
-    return true;
-}
-
 static bool intern_set(struct sets_edit *s, const struct unit_attribute *list, uint32_t count, uint32_t *id_out)
 {
     if (s->builder == NULL) {
@@ -88,13 +89,13 @@ static bool intern_set(struct sets_edit *s, const struct unit_attribute *list, u
 
 static bool ask(struct sets_edit *s, uint32_t set, uint32_t *id_out)
 {
-    struct batch_range range = s->dictionary->attribute_sets[set];
     const struct unit_attribute *changed;
     uint32_t count;
     *id_out = set;
-    if (!list_set(s, range))
-        return false;
-    s->code = s->change->change(s->change->arg, s->resource, s->list, range.count, &changed, &count, s->e);
+    if (!attribute_set_list(s->dictionary, set, &s->list, &s->list_capacity))
+        return fail_memory(s);
+    s->code = s->change->change(s->change->arg, s->resource, s->list, s->dictionary->attribute_sets[set].count,
+                                &changed, &count, s->e);
     if (s->code != ERR_OK || changed == s->list)
         return s->code == ERR_OK;
     return intern_set(s, changed, count, id_out);
@@ -196,7 +197,7 @@ static enum err_code change_batch(struct sets_edit *s, struct batch **b)
         return s->code == ERR_OK ? parts_no_memory(s->e) : s->code;
     struct dictionary *d = changed ? builder_seal_attributes(s->builder, (*b)->dictionary) : NULL;
     if (d != NULL)
-        return batch_replace(b, d, list, s->e);
+        return batch_replace(b, d, list, (*b)->resource_count, s->e);
     resources_drop(list, (*b)->resource_count);
     return changed ? parts_no_memory(s->e) : ERR_OK;
 }

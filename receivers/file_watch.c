@@ -196,18 +196,6 @@ static void log_outcome(struct watched *f, enum file_outcome outcome, const stru
     }
 }
 
-static void log_repairs(const struct watched *f, const struct decode_report *r)
-{
-    if (r->repaired_time != 0)
-        log_info(logger(f->watch), "%s: its time was not in nanoseconds and was corrected", f->path);
-    if (r->repaired_functions != 0)
-        log_info(logger(f->watch), "%s: %" PRIu64 " functions without ids were paired by position", f->path,
-                 r->repaired_functions);
-    if (r->repaired_utf8 != 0)
-        log_info(logger(f->watch), "%s: %" PRIu64 " strings were not UTF-8 and were repaired", f->path,
-                 r->repaired_utf8);
-}
-
 // A file like any other, but somebody may miss what its path was to give.
 static void log_unmatched(struct file_watch *w, const struct profile_file *p)
 {
@@ -226,7 +214,7 @@ static bool settle_outcome(struct watched *f, const struct profile_file *p)
     case FILE_PARTIAL:
         w->blocked = false;
         log_debug(logger(w), "%s is sent: %" PRIu64 " profiles, %" PRIu64 " samples", f->path, p->profiles, p->samples);
-        log_repairs(f, &p->report);
+        profile_file_log_report(p);
         remember(f);
         return false;
     case FILE_KNOWN:

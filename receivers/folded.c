@@ -22,7 +22,6 @@ static const struct format *const folded_formats[] = {&folded_format, NULL};
 static const char *const end_names[] = {[STDIN_STOP] = "stop", [STDIN_KEEP] = "keep", NULL};
 
 #define STDIN(member) offsetof(struct folded_settings, standard_input.member)
-#define FOLDED(member) offsetof(struct folded_settings, files.file.options.folded.member)
 
 static const struct field stdin_fields[] = {
     {.name = "interval",
@@ -55,37 +54,7 @@ static const struct field folded_fields[] = {
      .fields = stdin_fields,
      .present_offset = 1 + offsetof(struct folded_settings, has_stdin),
      .help = "read standard input"},
-    {.name = "sample_type",
-     .type = FIELD_STRING,
-     .offset = FOLDED(sample_type),
-     .help = "what the counts are; default samples, with a sample_rate cpu"},
-    {.name = "sample_unit",
-     .type = FIELD_STRING,
-     .offset = FOLDED(sample_unit),
-     .help = "of the counts; default count, with a sample_rate nanoseconds"},
-    {.name = "sample_rate",
-     .type = FIELD_DOUBLE,
-     .offset = FOLDED(sample_rate),
-     .default_text = "0",
-     .min = 0,
-     .max = 1e9,
-     .unit = "Hz",
-     .help = "counts become nanoseconds: count * 1e9 / sample_rate; 0 = counts stay"},
-    {.name = "leaf_first",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(leaf_first),
-     .default_text = "false",
-     .help = "the frames of a line stand leaf first"},
-    {.name = "missing_count_is_one",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(missing_count_is_one),
-     .default_text = "false",
-     .help = "a line without a count is one sample instead of a bad line"},
-    {.name = "frame_suffixes_to_types",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(frame_suffixes_to_types),
-     .default_text = "false",
-     .help = "_[j], _[k] ... behind a frame become its profile.frame.type"},
+    FOLDED_FIELDS(offsetof(struct folded_settings, files.file.options.folded)),
     {.name = NULL},
 };
 

@@ -3,7 +3,10 @@
 
 #include "base/mem.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     MAX_ON_WAY = 64,
@@ -32,6 +35,7 @@ struct import {
     struct path_attributes *match;
     struct known_files *known;
     struct found_files found;
+    struct buf standard_input; // what the path "-" stands for, read once
     // Indexes into found: those of this round, those for the next.
     size_t *round, *later;
     size_t round_count, later_count, next, on_way, ended;
@@ -46,7 +50,6 @@ struct import {
 };
 
 #define SETTING(member) offsetof(struct import_settings, member)
-#define FOLDED(member) SETTING(options.folded.member)
 
 static const struct field import_fields[] = {
     {.name = "paths", .type = FIELD_STRING_LIST, .offset = SETTING(paths), .help = "files and folders"},
@@ -74,25 +77,7 @@ static const struct field import_fields[] = {
      .type = FIELD_STRING,
      .offset = SETTING(match),
      .help = "expression searched in each path: its named groups become resource attributes"},
-    {.name = "sample_type", .type = FIELD_STRING, .offset = FOLDED(sample_type), .help = "of folded stacks"},
-    {.name = "sample_unit", .type = FIELD_STRING, .offset = FOLDED(sample_unit), .help = "of folded stacks"},
-    {.name = "sample_rate",
-     .type = FIELD_DOUBLE,
-     .offset = FOLDED(sample_rate),
-     .default_text = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "of folded stacks; counts become time"},
-    {.name = "leaf_first",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(leaf_first),
-     .default_text = "false",
-     .help = "folded stacks with the leaf first"},
-    {.name = "missing_count_is_one",
-     .type = FIELD_BOOL,
-     .offset = FOLDED(missing_count_is_one),
-     .default_text = "false",
-     .help = "folded stacks without counts"},
+    FOLDED_FIELDS(SETTING(options.folded)),
     {.name = NULL},
 };
 
@@ -163,8 +148,10 @@ static void log_unmatched(struct import *m, const struct profile_file *f)
 static void end_file(struct import *m, const struct profile_file *f)
 {
     log_unmatched(m, f);
-    if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL)
+    if (f->outcome == FILE_SENT || f->outcome == FILE_PARTIAL) {
+        profile_file_log_report(f);
         known_files_remember(m->known, &f->key, f->path, &f->identity, m->receiver.component.loop, NULL, NULL);
+    }
     m->observer.on_file(m->observer.arg, f, is_given(m, f->path));
     m->ended++;
     note_peer(m, f->outcome);
@@ -186,6 +173,17 @@ static void on_outcome(struct profile_file *f)
     maybe_stopped(m);
 }
 
+static bool is_standard_input(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static struct bytes standard_input(const struct import *m)
+{
+    struct bytes content = buf_bytes(&m->standard_input);
+    return content.len != 0 ? content : BYTES_LITERAL("");
+}
+
 static bool send_next(struct import *m)
 {
     struct import_file *item = MEM_NEW(struct import_file);
@@ -200,6 +198,8 @@ static bool send_next(struct import *m)
         .identity = m->found.items[index].identity,
         .on_outcome = on_outcome,
     };
+    if (is_standard_input(item->file.path))
+        item->file.content = standard_input(m);
     if (!profile_file_submit(&item->file)) {
         free(item);
         return false;
@@ -259,6 +259,43 @@ static void run_found(struct loop_task *task)
     maybe_stopped(m);
 }
 
+// To its end; blocks. The program that writes it ends with us: a terminal signals both.
+static enum err_code read_standard_input(struct import *m, struct err *e)
+{
+    enum { READ_BYTES = 256 << 10 };
+    struct buf *b = &m->standard_input;
+    uint64_t max = m->options.max_file_bytes;
+    for (;;) {
+        if (!buf_reserve(b, READ_BYTES))
+            return err_set(e, ERR_MEMORY, "out of memory for %zu bytes of standard input", b->len);
+        ssize_t n = read(STDIN_FILENO, b->data + b->len, READ_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(e, ERR_IO, "cannot read standard input: %s", strerror(errno));
+        b->len += (size_t)n;
+        if (max != 0 && b->len > max)
+            return err_set(e, ERR_LIMIT, "standard input has more than %" PRIu64 " bytes, max_file_size allows no more",
+                           max);
+        if (n == 0)
+            return ERR_OK;
+    }
+}
+
+static void find_standard_input(struct import *m)
+{
+    for (size_t i = 0; i < m->found.count; i++) {
+        if (!is_standard_input(m->found.items[i].path))
+            continue;
+        if (read_standard_input(m, &m->find_error) != ERR_OK)
+            m->standard_input.len = 0;
+        m->found.items[i].identity = (struct file_identity){
+            .size = m->standard_input.len,
+            .mtime_nanos = clock_wall_nanos(m->receiver.component.env->clock),
+        };
+    }
+}
+
 static void run_find(struct job *job)
 {
     struct import *m = CONTAINER_OF(job, struct import, find_job);
@@ -266,6 +303,8 @@ static void run_find(struct job *job)
     if (rc == ERR_OK && m->found.truncated)
         err_set(&m->find_error, ERR_LIMIT, "only the first %d files are imported: name fewer folders at once",
                 FILE_WALK_MAX);
+    if (rc == ERR_OK)
+        find_standard_input(m);
     if (m->find_error.code != ERR_OK)
         log_error(&m->receiver.component.log, "%s", m->find_error.text);
     m->find_done.run = run_found;
@@ -285,6 +324,7 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
 {
     struct import *m = (struct import *)self;
     m->settings = settings;
+    buf_init(&m->standard_input, SIZE_MAX);
     m->options = m->settings->options;
     m->options.limits = decode_default_limits;
     m->options.format = m->settings->format != NULL ? format_find(m->settings->format) : NULL;
@@ -337,6 +377,7 @@ static void destroy(struct receiver *self)
     known_files_destroy(&m->known);
     path_attributes_destroy(&m->match);
     found_files_fini(&m->found);
+    buf_fini(&m->standard_input);
     free(m->round);
     free(m->later);
 }

@@ -41,26 +41,13 @@ struct bytes path_attribute_key(const char *group)
     return bytes_from_text(group);
 }
 
-static enum err_code check_groups(const struct regex *r, struct err *e)
-{
-    uint32_t count = regex_group_count(r);
-    if (count == 0)
-        return err_set(e, ERR_INVALID, "has no group: name what becomes an attribute, as in (?P<service>[^/]+)/");
-    for (uint32_t i = 1; i <= count; i++)
-        if (regex_group_name(r, i) == NULL)
-            return err_set(e, ERR_INVALID,
-                           "group %u has no name: write (?P<name>...), or (?:...) for one that becomes no attribute",
-                           i);
-    return ERR_OK;
-}
-
 enum err_code path_attributes_create(const char *pattern, struct path_attributes **out, struct err *e)
 {
     struct regex *regex;
     *out = NULL;
     enum err_code rc = regex_compile(bytes_from_text(pattern), &regex, e);
     if (rc == ERR_OK)
-        rc = check_groups(regex, e);
+        rc = regex_check_names(regex, e);
     if (rc != ERR_OK) {
         regex_destroy(&regex);
         return rc;

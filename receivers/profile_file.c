@@ -42,6 +42,21 @@ static size_t memory_for(const struct profile_file *f)
     return wanted > b->limit ? b->limit : (size_t)wanted;
 }
 
+static void log_note(void *arg, bool lost, const char *text)
+{
+    const struct profile_file *f = arg;
+    const struct logger *log = &f->receiver->component.log;
+    if (lost)
+        log_warn(log, "%s: %s", f->path, text);
+    else
+        log_info(log, "%s: %s", f->path, text);
+}
+
+void profile_file_log_report(const struct profile_file *f)
+{
+    decode_report_tell(&f->report, log_note, (void *)(uintptr_t)f);
+}
+
 // --- the end of it: loop thread ---
 
 static void run_outcome(struct loop_task *task)
@@ -242,6 +257,7 @@ static enum err_code decode_once(struct profile_file *f, struct bytes content, c
         .resource_attributes = f->attributes,
         .resource_attribute_count = f->attribute_count,
         .keep_original_payload = f->options->original_payload,
+        .fallback_duration_nanos = f->duration_nanos,
         .fallback_time_nanos = f->options->timestamp == TIMESTAMP_NOW ? now : f->identity.mtime_nanos,
         .force_fallback_time = f->options->timestamp != TIMESTAMP_PROFILE,
         .now_nanos = now,
@@ -392,6 +408,7 @@ bool profile_file_submit(struct profile_file *f)
     f->job.run = run_file;
     f->job.node.bytes = needed;
     f->held = false;
+    f->retry_after_nanos = 0;
     f->e = (struct err){0};
     f->report = (struct decode_report){0};
     if (workers_try_submit(env->workers, &f->job))

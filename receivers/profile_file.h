@@ -39,6 +39,40 @@ struct profile_file_options {
     bool dry_run; // decode only: the outcome is FILE_SENT
 };
 
+// The keys of a struct folded_options that lies at_ bytes into the settings of a receiver.
+#define FOLDED_FIELDS(at_)                                                                                             \
+    {.name = "sample_type",                                                                                            \
+     .type = FIELD_STRING,                                                                                             \
+     .offset = (at_) + offsetof(struct folded_options, sample_type),                                                   \
+     .help = "what the counts are; default samples, with a sample_rate cpu"},                                          \
+        {.name = "sample_unit",                                                                                        \
+         .type = FIELD_STRING,                                                                                         \
+         .offset = (at_) + offsetof(struct folded_options, sample_unit),                                               \
+         .help = "of the counts; default count, with a sample_rate nanoseconds"},                                      \
+        {.name = "sample_rate",                                                                                        \
+         .type = FIELD_DOUBLE,                                                                                         \
+         .offset = (at_) + offsetof(struct folded_options, sample_rate),                                               \
+         .default_text = "0",                                                                                          \
+         .min = 0,                                                                                                     \
+         .max = 1e9,                                                                                                   \
+         .unit = "Hz",                                                                                                 \
+         .help = "counts become nanoseconds: count * 1e9 / sample_rate; 0 = counts stay"},                             \
+        {.name = "leaf_first",                                                                                         \
+         .type = FIELD_BOOL,                                                                                           \
+         .offset = (at_) + offsetof(struct folded_options, leaf_first),                                                \
+         .default_text = "false",                                                                                      \
+         .help = "the frames of a line stand leaf first"},                                                             \
+        {.name = "missing_count_is_one",                                                                               \
+         .type = FIELD_BOOL,                                                                                           \
+         .offset = (at_) + offsetof(struct folded_options, missing_count_is_one),                                      \
+         .default_text = "false",                                                                                      \
+         .help = "a line without a count is one sample instead of a bad line"},                                        \
+        {.name = "frame_suffixes_to_types",                                                                            \
+         .type = FIELD_BOOL,                                                                                           \
+         .offset = (at_) + offsetof(struct folded_options, frame_suffixes_to_types),                                   \
+         .default_text = "false",                                                                                      \
+         .help = "_[j], _[k] ... behind a frame become its profile.frame.type"}
+
 struct profile_file {
     // Given by the owner, before submit; all must live until on_outcome.
     struct receiver *receiver;
@@ -47,6 +81,7 @@ struct profile_file {
     const char *path;
     struct bytes content;                    // data NULL = read from path; else this, borrowed, of identity.size bytes
     struct file_identity identity;           // as seen last; told anew on FILE_CHANGED
+    int64_t duration_nanos;                  // of what it holds, where the format does not say; 0 = not known
     void (*on_held)(struct profile_file *f); // loop thread, at most once, before on_outcome; may be NULL
     void (*on_outcome)(struct profile_file *f); // loop thread, exactly once; f is the owner's again
     void *owner;
@@ -69,6 +104,9 @@ struct profile_file {
 
 // False = no room among the workers' jobs or in the memory budget: try later. Loop thread.
 bool profile_file_submit(struct profile_file *f) MUST_USE;
+
+// Logs what was lost or repaired when it was decoded.
+void profile_file_log_report(const struct profile_file *f);
 
 // "sent", "invalid", ...: for metrics and summaries.
 const char *file_outcome_name(enum file_outcome outcome);

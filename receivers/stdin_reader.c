@@ -11,7 +11,7 @@
 
 enum {
     READ_BYTES = 64 << 10, // at a time
-    RETRY_MS = 250,       // unless the peer asks for more
+    RETRY_MS = 250,        // unless the peer asks for more
 };
 
 struct stdin_reader {
@@ -152,13 +152,11 @@ static bool comes_again(const struct stdin_reader *r)
 
 static void tell(struct stdin_reader *r)
 {
-    const struct decode_report *report = &r->file.report;
     if (r->file.outcome != FILE_SENT)
         log_warn(logger(r), "%" PRIu64 " bytes of standard input: %s: %s", r->file.identity.size,
                  file_outcome_name(r->file.outcome), r->file.e.text);
-    else if (report->bad_lines != 0)
-        log_warn(logger(r), "%" PRIu64 " lines of standard input were passed over, the first: %s", report->bad_lines,
-                 report->first_bad.text);
+    else
+        profile_file_log_report(&r->file);
 }
 
 static void on_outcome(struct profile_file *f)
@@ -219,7 +217,9 @@ static void deliver(struct stdin_reader *r)
     r->on_way = true;
     r->file.content = buf_bytes(&r->sending);
     r->file.identity = (struct file_identity){.size = r->sending.len, .mtime_nanos = r->began_nanos};
-    r->began_nanos = clock_wall_nanos(r->receiver->component.env->clock);
+    int64_t now = clock_wall_nanos(r->receiver->component.env->clock);
+    r->file.duration_nanos = now > r->began_nanos ? now - r->began_nanos : 0;
+    r->began_nanos = now;
     submit(r);
     resume_reading(r);
 }
@@ -247,6 +247,13 @@ enum err_code stdin_reader_create(struct receiver *receiver, int fd, const struc
     if (flags < 0)
         return err_set(e, ERR_IO, "stdin: standard input is closed: %s", strerror(errno));
     struct stdin_reader *r = MEM_NEW(struct stdin_reader);
+    int poll_error = uv_poll_init(loop, &r->poll, fd);
+    if (poll_error != 0 && poll_error != UV_EPERM) { // that is a file
+        free(r);
+        return err_set(e, ERR_IO, "stdin: standard input cannot be read%s: %s",
+                       poll_error == UV_EEXIST ? ", because another receiver does; keep stdin: in one of them" : "",
+                       uv_strerror(poll_error));
+    }
     r->receiver = receiver;
     r->fd = fd;
     r->old_flags = flags;
@@ -255,7 +262,7 @@ enum err_code stdin_reader_create(struct receiver *receiver, int fd, const struc
         .receiver = receiver, .options = options, .path = "standard input", .on_outcome = on_outcome, .owner = r};
     buf_init(&r->filling, SIZE_MAX);
     buf_init(&r->sending, SIZE_MAX);
-    r->polls = uv_poll_init(loop, &r->poll, fd) == 0; // not for files
+    r->polls = poll_error == 0;
     CHECK(uv_idle_init(loop, &r->idle) == 0);
     CHECK(uv_timer_init(loop, &r->interval) == 0);
     CHECK(uv_timer_init(loop, &r->retry) == 0);

@@ -1,288 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/call_tree.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "profile/stack.h"
-#include "view/drop_frames.h"
-#include "view/path_base.h"
-#include "view/sample_types.h"
+#include "view/call_paths.h"
 #include "view/stack_sums.h"
-#include "view/tree_maker.h"
 
-#define NONE UINT32_MAX
-
-// What is known of a location: its frames as runs of functions.
-struct location_runs {
-    uint32_t whole; // NONE = not made yet
-    uint32_t rules; // for which cut and rest hold
-    uint32_t cut;   // lines that drop_frames takes away, innermost first
-    uint32_t rest;  // run of the other lines; NONE = not made yet
+// From a node over a run of functions to another node: remembered to be quick.
+struct tree_step {
+    uint32_t parent, run, node;
 };
 
-struct path {
-    struct grown_array runs; // uint32_t, leaf first: of locations first, then of the frames
-    uint32_t count;
+struct tree_maker {
+    struct err *e;
+    uint32_t max_nodes;
+    struct grown_array nodes, steps; // struct call_node, struct tree_step
+    uint32_t node_count, step_count;
+    struct index_table node_table, step_table;
 };
 
-// One batch on its way into the tree.
-struct side {
-    struct tree_maker *maker;
-    const struct dictionary *dictionary;
-    int number;
-    struct value_type sample_type;
-    struct location_runs *locations;
-    struct stack_sums sums;
-    struct drop_frames drop;
-    uint32_t rules; // counts the changes of drop
-    struct path path;
-};
-
-// --- frames ---
-
-// Of a frame without a name: that of its module in brackets, which the kernel's have already.
-static bool unnamed_function(struct side *s, struct call_function *f, uint32_t *id_out)
+static bool no_memory(struct tree_maker *m)
 {
-    const struct bytes base = path_base(f->module);
-    f->name = BYTES_LITERAL("[unknown]");
-    if (base.len == 0)
-        return tree_function(s->maker, f, id_out);
-    f->name = base;
-    if (base.data[0] == '[')
-        return tree_function(s->maker, f, id_out);
-    uint8_t *text = mem_try_alloc(base.len + 2);
-    if (text == NULL)
-        return tree_no_memory(s->maker);
-    text[0] = '[';
-    memcpy(text + 1, base.data, base.len);
-    text[base.len + 1] = ']';
-    f->name = (struct bytes){text, base.len + 2};
-    bool ok = tree_function(s->maker, f, id_out);
-    free(text);
-    return ok;
+    err_set(m->e, ERR_MEMORY, "out of memory for a call tree of %u nodes", m->node_count);
+    return false;
 }
 
-static bool run_add_function(struct side *s, uint32_t mapping, uint32_t function)
+static bool grow(struct tree_maker *m, struct grown_array *a, size_t need, size_t item_size)
 {
-    const struct dictionary *d = s->dictionary;
-    const struct batch_function *f = &d->functions[function];
-    struct call_function wanted = {
-        .name = d->strings[f->name != 0 ? f->name : f->system_name],
-        .file = d->strings[f->filename],
-        .module = d->strings[d->mappings[mapping].filename],
-    };
+    return mem_try_grow(&a->items, &a->capacity, need, item_size, UINT32_MAX - 1) || no_memory(m);
+}
+
+static uint64_t hash_pair(uint32_t a, uint32_t b)
+{
+    return hash_mix(hash_mix(0, (uint64_t)a << 32 | b), 1);
+}
+
+static bool node_create(struct tree_maker *m, uint32_t parent, uint32_t function, uint32_t *node_out)
+{
+    const uint32_t id = m->node_count, max = m->max_nodes;
+    if (max != 0 && id >= max) {
+        err_set(m->e, ERR_LIMIT,
+                "the call tree has more than %u nodes, which is the limit; narrow it with --focus or --ignore", max);
+        return false;
+    }
+    if (!grow(m, &m->nodes, (size_t)id + 1, sizeof(struct call_node)))
+        return false;
+    struct call_node *nodes = m->nodes.items;
+    nodes[id] = (struct call_node){.function = function, .parent = parent};
+    if (id != 0) {
+        nodes[id].next_sibling = nodes[parent].first_child;
+        nodes[parent].first_child = id;
+    }
+    m->node_count++;
+    *node_out = id;
+    return true;
+}
+
+static bool child_of(struct tree_maker *m, uint32_t parent, uint32_t function, uint32_t *node_out)
+{
+    const struct call_node *nodes = m->nodes.items;
+    const uint64_t hash = hash_pair(parent, function);
+    if (!index_table_reserve(&m->node_table))
+        return no_memory(m);
+    uint32_t slot = index_table_start(&m->node_table, hash);
+    for (; index_table_next(&m->node_table, hash, &slot, node_out); index_table_skip(&m->node_table, &slot)) {
+        if (nodes[*node_out].parent == parent && nodes[*node_out].function == function)
+            return true;
+    }
+    if (!node_create(m, parent, function, node_out))
+        return false;
+    index_table_insert(&m->node_table, hash, slot, *node_out);
+    return true;
+}
+
+static bool step_create(struct tree_maker *m, const struct call_functions *c, uint32_t parent, uint32_t run,
+                        uint32_t *node_out)
+{
+    const struct frame_run r = ((struct frame_run *)c->runs.items)[run];
+    if (!grow(m, &m->steps, (size_t)m->step_count + 1, sizeof(struct tree_step)))
+        return false;
+    *node_out = parent;
+    for (uint32_t i = 0; i < r.count; i++) {
+        if (!child_of(m, *node_out, ((uint32_t *)c->run_functions.items)[r.start + i], node_out))
+            return false;
+    }
+    ((struct tree_step *)m->steps.items)[m->step_count++] = (struct tree_step){parent, run, *node_out};
+    return true;
+}
+
+static bool step_to(struct tree_maker *m, const struct call_functions *c, uint32_t parent, uint32_t run,
+                    uint32_t *node_out)
+{
+    const struct tree_step *steps = m->steps.items;
+    const uint64_t hash = hash_pair(parent, run);
     uint32_t id;
-    bool ok = wanted.name.len > 0 ? tree_function(s->maker, &wanted, &id) : unnamed_function(s, &wanted, &id);
-    return ok && tree_run_add(s->maker, id);
-}
-
-// The run of a location's lines but the first `cut`.
-static bool run_create(struct side *s, const struct batch_location *l, uint32_t cut, uint32_t *run_out)
-{
-    const uint32_t start = s->maker->run_function_count;
-    if (l->line_count == 0 && !run_add_function(s, l->mapping, 0))
-        return false;
-    for (uint32_t i = l->line_count; i-- > cut;) {
-        if (!run_add_function(s, l->mapping, s->dictionary->lines[l->line_start + i].function))
-            return false;
+    if (!index_table_reserve(&m->step_table))
+        return no_memory(m);
+    uint32_t slot = index_table_start(&m->step_table, hash);
+    for (; index_table_next(&m->step_table, hash, &slot, &id); index_table_skip(&m->step_table, &slot)) {
+        if (steps[id].parent == parent && steps[id].run == run) {
+            *node_out = steps[id].node;
+            return true;
+        }
     }
-    return tree_run_end(s->maker, start, run_out);
-}
-
-static bool whole_run(struct side *s, uint32_t location, uint32_t *run_out)
-{
-    struct location_runs *known = &s->locations[location];
-    if (known->whole == NONE && !run_create(s, &s->dictionary->locations[location], 0, &known->whole))
+    if (!step_create(m, c, parent, run, node_out))
         return false;
-    *run_out = known->whole;
+    index_table_insert(&m->step_table, hash, slot, m->step_count - 1);
     return true;
 }
 
-static bool rest_run(struct side *s, uint32_t location, uint32_t *run_out)
+static bool add_path(void *arg, const struct call_path *path, struct err *e)
 {
-    struct location_runs *known = &s->locations[location];
-    if (known->rest == NONE && !run_create(s, &s->dictionary->locations[location], known->cut, &known->rest))
-        return false;
-    *run_out = known->rest;
-    return true;
-}
-
-static uint32_t lines_cut(struct side *s, uint32_t location)
-{
-    struct location_runs *known = &s->locations[location];
-    if (known->rules != s->rules) {
-        known->rules = s->rules;
-        known->cut = drop_frames_cut(&s->drop, s->dictionary, &s->dictionary->locations[location]);
-        known->rest = NONE;
-    }
-    return known->cut;
-}
-
-// --- stacks ---
-
-static bool path_read(struct side *s, uint32_t stack)
-{
-    struct path *p = &s->path;
-    struct stack_reader r;
-    uint32_t location;
-    p->count = 0;
-    stack_reader_init(&r, s->dictionary, stack);
-    // As many ids as bytes, at most.
-    if (!mem_try_grow(&p->runs.items, &p->runs.capacity, s->dictionary->stacks[stack].count, sizeof location, SIZE_MAX))
-        return tree_no_memory(s->maker);
-    while (stack_next(&r, &location))
-        ((uint32_t *)p->runs.items)[p->count++] = location;
-    return true;
-}
-
-// Makes runs of the locations of a path. From the root on, the first frame that is to be dropped goes with all it
-// calls; but not before a frame that stays, so that something remains.
-static bool path_resolve(struct side *s, uint32_t *first_out)
-{
-    uint32_t *items = s->path.runs.items, i = s->path.count;
-    bool stays = false, ended = false;
-    while (i > 0 && !ended) {
-        const uint32_t location = items[i - 1], cut = s->drop.drop == NULL ? 0 : lines_cut(s, location);
-        const bool rest = cut > 0 && cut < s->dictionary->locations[location].line_count;
-        ended = cut > 0 && stays;
-        stays = stays || cut == 0;
-        if (ended && !rest)
-            break;
-        if (!(rest ? rest_run : whole_run)(s, location, &items[i - 1]))
-            return false;
-        i--;
-    }
-    *first_out = i;
-    return true;
-}
-
-static bool path_is_counted(const struct side *s, uint32_t first)
-{
-    const struct frame_run *runs = s->maker->runs.items;
-    const uint32_t *items = s->path.runs.items;
-    uint8_t marks = 0;
-    for (uint32_t i = first; i < s->path.count; i++)
-        marks |= runs[items[i]].marks;
-    return (marks & MARK_IGNORE) == 0 && (s->maker->options->focus == NULL || (marks & MARK_FOCUS) != 0);
-}
-
-static bool path_add(struct side *s, uint32_t first, int64_t value)
-{
+    struct tree_maker *m = arg;
     uint32_t node = 0;
-    for (uint32_t i = s->path.count; i-- > first;) {
-        if (!tree_step(s->maker, node, ((uint32_t *)s->path.runs.items)[i], &node))
+    m->e = e;
+    for (uint32_t i = path->count; i-- > 0;) {
+        if (!step_to(m, path->functions, node, path->runs[i], &node))
             return false;
     }
-    int64_t *self = &((struct call_node *)s->maker->nodes.items)[node].self[s->number];
-    *self = sum_saturated(*self, value);
+    int64_t *self = &((struct call_node *)m->nodes.items)[node].self[path->side];
+    *self = sum_saturated(*self, path->value);
     return true;
 }
 
-static bool add_stack(struct side *s, uint32_t stack, struct stack_sum sum)
+// --- begin and end ---
+
+static void maker_fini(struct tree_maker *m)
 {
-    uint32_t first;
-    if (!path_read(s, stack) || !path_resolve(s, &first))
-        return false;
-    if (!path_is_counted(s, first)) {
-        s->maker->tree->cut_samples += sum.samples;
-        return true;
+    free(m->nodes.items);
+    free(m->steps.items);
+    index_table_fini(&m->node_table);
+    index_table_fini(&m->step_table);
+}
+
+// Totals from the values of the nodes themselves.
+static void finish(struct tree_maker *m, struct call_tree *t)
+{
+    t->nodes = m->nodes.items;
+    t->node_count = m->node_count;
+    m->nodes.items = NULL;
+    for (uint32_t i = t->node_count; i-- > 0;) {
+        struct call_node *n = &t->nodes[i], *parent = &t->nodes[n->parent];
+        for (int s = 0; s < t->side_count; s++) {
+            n->total[s] = sum_saturated(n->total[s], n->self[s]);
+            if (i != 0)
+                parent->total[s] = sum_saturated(parent->total[s], n->total[s]);
+        }
     }
-    s->maker->tree->samples += sum.samples;
-    return sum.value == 0 || path_add(s, first, sum.value);
-}
-
-static bool add_stacks(struct side *s)
-{
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < s->sums.touched_count; i++) {
-        const uint32_t stack = s->sums.touched[i];
-        ok = add_stack(s, stack, s->sums.items[stack]);
-    }
-    stack_sums_clear(&s->sums);
-    return ok;
-}
-
-// --- batches ---
-
-static bool add_profile(void *arg, const struct profile *p)
-{
-    struct side *s = arg;
-    if (p->sample_type.type != s->sample_type.type || p->sample_type.unit != s->sample_type.unit)
-        return true;
-    if (!drop_frames_fit(&s->drop, s->dictionary, p)) {
-        // What was summed so far is of the rules so far.
-        if (!add_stacks(s) || !drop_frames_set(&s->drop, s->dictionary, p, s->maker->e))
-            return false;
-        s->rules++;
-    }
-    stack_sums_add(&s->sums, p);
-    return true;
-}
-
-static bool side_init(struct side *s)
-{
-    const struct dictionary *d = s->dictionary;
-    s->locations = mem_try_array(d->location_count, sizeof *s->locations);
-    if (!stack_sums_init(&s->sums, d->stack_count) || s->locations == NULL)
-        return tree_no_memory(s->maker);
-    for (uint32_t i = 0; i < d->location_count; i++)
-        s->locations[i] = (struct location_runs){.whole = NONE, .rest = NONE};
-    return true;
-}
-
-static bool add_batch(struct tree_maker *m, const struct batch *b, int number, struct value_type sample_type)
-{
-    struct side s = {.maker = m, .dictionary = b->dictionary, .number = number, .sample_type = sample_type};
-    bool ok = side_init(&s) && batch_each_profile(b, add_profile, &s) && add_stacks(&s);
-    free(s.locations);
-    free(s.path.runs.items);
-    stack_sums_fini(&s.sums);
-    drop_frames_fini(&s.drop);
-    return ok;
-}
-
-static enum err_code choose_types(const struct batch *const *batches, int count, struct bytes name,
-                                  struct value_type *out, struct err *e)
-{
-    enum err_code code = sample_type_choose(batches[0], name, &out[0], e);
-    const struct bytes *strings = batches[0]->dictionary->strings;
-    if (code == ERR_OK && count == 2)
-        code = sample_type_same(batches[1], strings[out[0].type], strings[out[0].unit], &out[1], e);
-    return code;
-}
-
-static bool add_batches(struct tree_maker *m, const struct batch *const *batches, const struct value_type *types)
-{
-    struct call_tree *t = m->tree;
-    const struct bytes *strings = batches[0]->dictionary->strings;
-    if (!arena_try_copy(&t->arena, strings[types[0].type], &t->sample_type) ||
-        !arena_try_copy(&t->arena, strings[types[0].unit], &t->unit))
-        return tree_no_memory(m);
-    bool ok = true;
-    for (int i = 0; ok && i < t->side_count; i++)
-        ok = add_batch(m, batches[i], i, types[i]);
-    return ok;
 }
 
 enum err_code call_tree_build(const struct batch *const *batches, int count, const struct call_tree_options *options,
                               struct call_tree *out, struct err *e)
 {
-    struct value_type types[CALL_SIDES];
-    struct tree_maker m;
-    struct err own_err;
-    struct err *told = e != NULL ? e : &own_err;
-    CHECK(count >= 1 && count <= CALL_SIDES);
-    *out = (struct call_tree){.side_count = count};
-    arena_init(&out->arena, 0);
-    enum err_code code = choose_types(batches, count, options->sample_type, types, told);
-    if (code != ERR_OK)
-        return code;
-    bool ok = tree_maker_init(&m, out, options, told) && add_batches(&m, batches, types);
-    if (ok)
-        tree_maker_finish(&m);
-    else
-        call_tree_fini(out);
-    tree_maker_fini(&m);
-    return ok ? ERR_OK : told->code;
+    struct tree_maker m = {.max_nodes = options->max_nodes, .e = e};
+    uint32_t root; // in no table: no other can be taken for it
+    *out = (struct call_tree){0};
+    enum err_code code =
+        node_create(&m, 0, 0, &root) ? call_paths_read(batches, count, options, add_path, &m, out, e) : ERR_MEMORY;
+    if (code == ERR_OK)
+        finish(&m, out);
+    maker_fini(&m);
+    return code;
 }
 
 void call_tree_fini(struct call_tree *t)

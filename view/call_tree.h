@@ -35,7 +35,9 @@ struct call_tree {
     uint32_t function_count, node_count;
     uint64_t samples;     // that were counted
     uint64_t cut_samples; // that focus and ignore left out
-    struct arena arena;   // texts
+    uint32_t small_nodes; // that call_tree_trim put together, all below small_share of the whole
+    double small_share;
+    struct arena arena; // texts
 };
 
 struct call_tree_options {
@@ -51,6 +53,13 @@ struct call_tree_options {
 enum err_code call_tree_build(const struct batch *const *batches, int count, const struct call_tree_options *options,
                               struct call_tree *out, struct err *e) MUST_USE;
 void call_tree_fini(struct call_tree *t); // also after a failure
+
+// For each node its part of all values, from 0 to 1: of their absolute amounts, so that no child has more than its parent;
+// of two sides, the mean of both.
+void call_tree_weigh(const struct call_tree *t, double *weights_out);
+// Makes a tree have at most max_nodes, at least 2: the children below some share of the whole become one, "[below 0.01 %]",
+// at each parent that has any. A tree that fits stays as it is. Unchanged after a failure.
+enum err_code call_tree_trim(struct call_tree *t, uint32_t max_nodes, struct err *e) MUST_USE;
 
 // The different sample types of a batch in the order they appear: borrowed from it. At most max are told; returns how
 // many there are (of those told only, when memory is out).

@@ -14,7 +14,7 @@ static const struct function_row *furthest(const struct function_table *t, doubl
     const struct function_row *found = NULL;
     double most = NOTICED;
     for (uint32_t i = 0; i < t->count; i++) {
-        const double change = function_change(t->tree, &t->rows[i]) * direction;
+        const double change = function_change(&t->tree, &t->rows[i]) * direction;
         if (change >= most && (found == NULL || change > most)) {
             most = change;
             found = &t->rows[i];
@@ -46,24 +46,24 @@ static void print_extreme(const struct function_table *t, double direction, cons
         buf_add_text(out, "nothing\n");
         return;
     }
-    function_name_add(out, t->tree, row);
+    function_name_add(out, &t->tree, row);
     buf_add_text(out, " itself, from ");
-    share_cell(out, function_share(t->tree, 0, row->self[0]), 0);
+    share_cell(out, function_share(&t->tree, 0, row->self[0]), 0);
     buf_add_text(out, " to ");
-    share_cell(out, function_share(t->tree, 1, row->self[1]), 0);
+    share_cell(out, function_share(&t->tree, 1, row->self[1]), 0);
     buf_add_text(out, " of ");
-    clean_text_add(out, t->tree->sample_type);
+    clean_text_add(out, t->tree.sample_type);
     buf_add_byte(out, '\n');
 }
 
-static void print_change(const struct call_tree *tree, const struct function_row *row, struct buf *out)
+static void print_change(const struct call_tree *tree, const struct function_row *row, int width, struct buf *out)
 {
     const int64_t less = row->self[0] == INT64_MIN ? INT64_MAX : -row->self[0];
     const int64_t change = sum_saturated(row->self[1], less);
     char text[VALUE_TEXT_MAX], signed_text[VALUE_TEXT_MAX + 1];
     snprintf(signed_text, sizeof signed_text, "%s%s", change > 0 ? "+" : "",
              value_text(text, sizeof text, change, tree->unit));
-    buf_add_format(out, "%12s", signed_text);
+    buf_add_format(out, "%*s", width, signed_text);
     const double points = function_change(tree, row) * 100;
     snprintf(text, sizeof text, "%+.1f", fabs(points) < 0.05 ? 0 : points);
     buf_add_format(out, "%9s", text);
@@ -71,14 +71,14 @@ static void print_change(const struct call_tree *tree, const struct function_row
 
 static bool is_of_side(const struct function_table *t, uint32_t row, double direction)
 {
-    return function_change(t->tree, &t->rows[row]) * direction > 0;
+    return function_change(&t->tree, &t->rows[row]) * direction > 0;
 }
 
-static void print_row(const struct call_tree *tree, const struct function_row *row, struct buf *out)
+static void print_row(const struct call_tree *tree, const struct function_row *row, int width, struct buf *out)
 {
-    value_cell(out, row->self[0], tree->unit, 12);
-    value_cell(out, row->self[1], tree->unit, 12);
-    print_change(tree, row, out);
+    value_cell(out, row->self[0], tree->unit, width);
+    value_cell(out, row->self[1], tree->unit, width);
+    print_change(tree, row, width, out);
     function_cell(out, tree, row);
 }
 
@@ -90,11 +90,13 @@ static void print_side(const struct function_table *t, double direction, const c
         count += is_of_side(t, i, direction);
     if (count == 0)
         return;
-    buf_add_format(out, "\n%s\n%12s%12s%12s%9s  %s\n", title, "before", "after", "change", "share", "function  file");
+    const int width = value_width(&t->tree);
+    buf_add_format(out, "\n%s\n%*s%*s%*s%9s  %s\n", title, width, "before", width, "after", width, "change", "share",
+                   "function  file");
     for (uint32_t i = 0; i < t->count && (max_rows == 0 || printed < max_rows) && buf_ok(out); i++) {
         if (!is_of_side(t, i, direction))
             continue;
-        print_row(t->tree, &t->rows[i], out);
+        print_row(&t->tree, &t->rows[i], width, out);
         printed++;
     }
     if (printed < count)
@@ -103,7 +105,7 @@ static void print_side(const struct function_table *t, double direction, const c
 
 void diff_print(const struct function_table *t, uint32_t max_rows, struct buf *out)
 {
-    print_totals(t->tree, out);
+    print_totals(&t->tree, out);
     print_extreme(t, 1, "most worsened: ", out);
     print_extreme(t, -1, "most improved: ", out);
     print_side(t, 1, "worsened: functions whose own share of all grew, in percentage points", max_rows, out);

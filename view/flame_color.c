@@ -33,5 +33,6 @@ uint32_t flame_step(double share_before, double share_after)
     double larger = share_before > share_after ? share_before : share_after;
     double change = larger > 0 ? (share_after - share_before) / larger * 2 : 0;
     change = change < -1 ? -1 : change > 1 ? 1 : change;
-    return (uint32_t)((change + 1) * (FLAME_STEPS / 2) + 0.5);
+    const double half = (FLAME_STEPS - 1) / 2.0;
+    return (uint32_t)((change + 1) * half + 0.5);
 }

@@ -133,29 +133,47 @@ static bool is_wide(const struct call_tree *tree)
     return false;
 }
 
-static void add_value(struct buf *out, int64_t value)
+// A list that is mostly zeros.
+struct sparse_list {
+    struct buf *out;
+    uint32_t zeros;
+    bool begun;
+};
+
+static void sparse_add(struct sparse_list *l, int64_t value)
 {
-    buf_add_format(out, is_exact(value) ? "%lld" : "\"%lld\"", (long long)value);
+    if (value == 0) {
+        l->zeros++;
+        return;
+    }
+    buf_add_format(l->out, is_exact(value) ? "%s%u,%lld" : "%s%u,\"%lld\"", l->begun ? "," : "", l->zeros,
+                   (long long)value);
+    l->zeros = 0;
+    l->begun = true;
+}
+
+static void write_side(const struct call_tree *tree, const struct flame_layout *l, int side, struct buf *out)
+{
+    struct sparse_list list = {.out = out};
+    buf_add_text(out, side > 0 ? ",\n[" : "[");
+    for (uint32_t i = 0; i < l->count; i++)
+        sparse_add(&list, tree->nodes[l->nodes[i]].self[side]);
+    buf_add_byte(out, ']');
 }
 
 static void write_frames(const struct call_tree *tree, const struct flame_layout *l, const uint32_t *functions,
                          struct buf *out)
 {
+    struct sparse_list ups = {.out = out, .zeros = 1};
     buf_add_text(out, ",\n\"f\":[0");
     for (uint32_t i = 1; i < l->count; i++)
         buf_add_format(out, ",%u", functions[tree->nodes[l->nodes[i]].function]);
-    buf_add_text(out, "],\n\"u\":[0");
+    buf_add_text(out, "],\n\"u\":[");
     for (uint32_t i = 1; i < l->count; i++)
-        buf_add_format(out, ",%u", l->depths[i - 1] + 1 - l->depths[i]);
+        sparse_add(&ups, (int64_t)l->depths[i - 1] + 1 - l->depths[i]);
     buf_add_text(out, "],\n\"s\":[");
-    for (int side = 0; side < tree->side_count; side++) {
-        buf_add_text(out, side > 0 ? ",\n[" : "[");
-        for (uint32_t i = 0; i < l->count; i++) {
-            buf_add_text(out, i > 0 ? "," : "");
-            add_value(out, tree->nodes[l->nodes[i]].self[side]);
-        }
-        buf_add_byte(out, ']');
-    }
+    for (int side = 0; side < tree->side_count; side++)
+        write_side(tree, l, side, out);
     buf_add_byte(out, ']');
 }
 
@@ -170,6 +188,8 @@ static enum err_code write_tree(const struct call_tree *tree, const uint32_t *fu
         add_string(out, tree->unit);
         buf_add_format(out, ",\"samples\":%llu,\"cut\":%llu,\"wide\":%s", (unsigned long long)tree->samples,
                        (unsigned long long)tree->cut_samples, is_wide(tree) ? "true" : "false");
+        if (tree->small_nodes > 0)
+            buf_add_format(out, ",\"small\":%u,\"below\":%g", tree->small_nodes, tree->small_share * 100);
         write_frames(tree, &layout, functions, out);
         buf_add_byte(out, '}');
     }

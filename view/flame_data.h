@@ -4,10 +4,12 @@
 //   title, version
 //   strings    each text once
 //   functions  four numbers each: name, file, module (of strings), colour class; own code has a class below 8
-//   types      for each tree: type, unit, samples, cut, wide, and its frames in preorder:
+//   types      for each tree: type, unit, samples, cut, wide, where call_tree_trim was at work also small (how many frames)
+//              and below (what they are, in percent), and its frames in preorder:
 //              f  function; u  levels up from the frame before (0 = its child); s  for each side the values of its own
 //
-// Values beyond 2^53 - 1 are written as strings; wide says that sums may get there, so that the page counts in BigInt.
+// u and the lists in s are mostly zeros and written in pairs: how many zeros, then a number that is none. Values beyond
+// 2^53 - 1 are written as strings; wide says that sums may get there, so that the page counts in BigInt.
 #ifndef VIEW_FLAME_DATA_H
 #define VIEW_FLAME_DATA_H
 

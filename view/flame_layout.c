@@ -3,8 +3,6 @@
 
 #include "base/mem.h"
 
-#include <math.h>
-
 struct sorting {
     const struct call_tree *tree;
     const double *weights;
@@ -12,13 +10,6 @@ struct sorting {
     uint32_t *places; // by node: its place in sorted
     uint32_t *firsts; // by node: the place of its first child; 0 = none, as the root stands at 0
 };
-
-static int name_compare(struct bytes a, struct bytes b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len > 0 ? memcmp(a.data, b.data, len) : 0;
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
 
 static int node_compare(const void *left, const void *right, void *arg)
 {
@@ -31,24 +22,8 @@ static int node_compare(const void *left, const void *right, void *arg)
         return s->weights[a] > s->weights[b] ? -1 : 1;
     int order = x->function == y->function
                     ? 0
-                    : name_compare(s->tree->functions[x->function].name, s->tree->functions[y->function].name);
+                    : bytes_compare(s->tree->functions[x->function].name, s->tree->functions[y->function].name);
     return order != 0 ? order : (a > b) - (a < b);
-}
-
-static void weigh(const struct call_tree *t, double *weights)
-{
-    double sums[CALL_SIDES] = {0};
-    for (uint32_t i = 0; i < t->node_count; i++)
-        for (int side = 0; side < t->side_count; side++)
-            sums[side] += fabs((double)t->nodes[i].self[side]);
-    for (uint32_t i = 0; i < t->node_count; i++) {
-        weights[i] = 0;
-        for (int side = 0; side < t->side_count; side++)
-            if (sums[side] > 0)
-                weights[i] += fabs((double)t->nodes[i].self[side]) / sums[side] / t->side_count;
-    }
-    for (uint32_t i = t->node_count; i-- > 1;) // parents stand before children
-        weights[t->nodes[i].parent] += weights[i];
 }
 
 static void sort_siblings(struct sorting *s)
@@ -104,7 +79,7 @@ enum err_code flame_layout_build(const struct call_tree *tree, struct flame_layo
     s.sorted = work;
     s.places = work + count;
     s.firsts = s.places + count;
-    weigh(tree, out->weights);
+    call_tree_weigh(tree, out->weights);
     sort_siblings(&s);
     walk(&s, out);
     free(work);

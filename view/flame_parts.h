@@ -14,8 +14,8 @@ enum {
     FLAME_STEPS = 11, // classes d0..d10: share shrank .. grew
 };
 
-// Frames in preorder, the widest of siblings first. Wide is what has much weight: the sum of its samples' absolute
-// values; of two sides, of their shares. So a frame is never wider than its parent, and what is gone has its place.
+// Frames in preorder, the widest of siblings first. Wide is what has much weight (call_tree_weigh). So a frame is never
+// wider than its parent, and what is gone has its place.
 struct flame_layout {
     uint32_t *nodes; // of the tree; nodes[0] = 0
     uint32_t *depths;

@@ -6,6 +6,8 @@
 #include "view/flame_parts.h"
 #include "view/text.h"
 
+#include <math.h>
+
 enum { WIDTH = 1200, MARGIN = 12, HEAD = 66, FOOT = 36, ROW = 20, TEXT_PAD = 4 };
 static const double min_width = 0.5;    // of a frame that is drawn
 static const double letter_width = 7.3; // monospace at 12 px, rather too wide than too narrow
@@ -65,22 +67,26 @@ static void add_total(const struct picture *p, const struct call_node *n)
     }
 }
 
-static void add_tooltip(const struct picture *p, const struct call_node *n, struct bytes name, struct bytes file)
+// In one line: a picture of thousands of frames is mostly this.
+static void add_tooltip(const struct picture *p, const struct call_node *n, struct bytes name)
 {
     buf_add_text(p->out, "<title>");
     flame_xml_text(p->out, name);
-    if (file.len > 0) {
-        buf_add_byte(p->out, '\n');
-        flame_xml_text(p->out, file);
-    }
-    buf_add_text(p->out, "\nself ");
-    for (int side = 0; side < p->tree->side_count; side++) {
-        buf_add_text(p->out, side > 0 ? " → " : "");
+    buf_add_text(p->out, ": ");
+    add_total(p, n);
+    for (int side = 0; (n->self[0] != 0 || n->self[1] != 0) && side < p->tree->side_count; side++) {
+        buf_add_text(p->out, side > 0 ? " → " : ", self ");
         add_value(p, n->self[side]);
     }
-    buf_add_text(p->out, "\ntotal ");
-    add_total(p, n);
     buf_add_text(p->out, "</title>");
+}
+
+// Of a pixel the tenth, if there is one.
+static void add_number(const struct picture *p, const char *before, double number)
+{
+    const double tenths = round(number * 10);
+    const int decimals = fmod(tenths, 10) == 0 ? 0 : 1;
+    buf_add_format(p->out, "%s%.*f", before, decimals, tenths / 10);
 }
 
 // The beginning of name that fits: what is not ASCII may be twice as wide.
@@ -119,7 +125,9 @@ static void add_name(const struct picture *p, struct bytes name, double left, do
         begin = fitting(short_name(name), width - 2 * TEXT_PAD, &cut);
     if (begin.len == 0)
         return;
-    buf_add_format(p->out, "<text x=\"%.1f\" y=\"%.1f\">", left + TEXT_PAD, top + 14);
+    add_number(p, "<text x=\"", left + (int)TEXT_PAD);
+    add_number(p, "\" y=\"", top + 14);
+    buf_add_text(p->out, "\">");
     flame_xml_text(p->out, begin);
     buf_add_text(p->out, cut ? "…</text>" : "</text>");
 }
@@ -136,16 +144,19 @@ static void add_class(const struct picture *p, uint32_t node)
 static void add_frame(const struct picture *p, uint32_t node, double left, double top, double width)
 {
     const struct call_node *n = &p->tree->nodes[node];
-    const struct call_function *f = &p->tree->functions[n->function];
-    struct bytes name = node == 0 ? BYTES_LITERAL("all") : f->name;
-    buf_add_text(p->out, "<g>");
-    add_tooltip(p, n, name, node == 0 ? (struct bytes){0} : f->file);
-    buf_add_text(p->out, "<rect class=\"");
+    struct bytes name = node == 0 ? BYTES_LITERAL("all") : p->tree->functions[n->function].name;
+    buf_add_text(p->out, "<path class=\"");
     add_class(p, node);
-    buf_add_format(p->out, "\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\"/>", left, top,
-                   width > 3 ? width - 1 : width, ROW - 1);
+    add_number(p, "\" d=\"M", left);
+    add_number(p, " ", top);
+    add_number(p, "h", width > 3 ? width - 1 : width);
+    buf_add_format(p->out, "v%d", ROW - 1);
+    add_number(p, "H", left);
+    buf_add_text(p->out, "\">");
+    add_tooltip(p, n, name);
+    buf_add_text(p->out, "</path>");
     add_name(p, name, left, top, width);
-    buf_add_text(p->out, "</g>\n");
+    buf_add_byte(p->out, '\n');
 }
 
 static void add_frames(const struct picture *p)
@@ -156,7 +167,8 @@ static void add_frames(const struct picture *p)
         p->lefts[depth + 1] = left;
         p->lefts[depth] += width;
         if (i == 0 || width >= min_width)
-            add_frame(p, p->layout.nodes[i], left, HEAD + (double)ROW * depth, i == 0 && width <= 0 ? 1 : width);
+            add_frame(p, p->layout.nodes[i], left, (double)(HEAD + (uint64_t)ROW * depth),
+                      i == 0 && width <= 0 ? 1 : width);
     }
 }
 
@@ -171,7 +183,8 @@ static void add_head(const struct picture *p, const char *title, uint64_t height
     buf_add_text(p->out, "</title>\n<style>");
     buf_add(p->out, flame_palette.data, flame_palette.len);
     buf_add_format(p->out,
-                   "</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n<text x=\"%d\" y=\"28\" "
+                   "text { pointer-events: none; }</style>\n<rect width=\"100%%\" height=\"100%%\" "
+                   "fill=\"#ffffff\"/>\n<text x=\"%d\" y=\"28\" "
                    "font-family=\"system-ui, sans-serif\" font-size=\"17\" font-weight=\"600\">",
                    MARGIN);
     flame_xml_text(p->out, bytes_from_text(title));

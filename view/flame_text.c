@@ -2,15 +2,6 @@
 #include "base/text.h"
 #include "view/flame_parts.h"
 
-static uint32_t code_point(const uint8_t *c, size_t len)
-{
-    static const uint8_t first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    uint32_t code = c[0] & first_bits[len];
-    for (size_t i = 1; i < len; i++)
-        code = code << 6 | (c[i] & 0x3Fu);
-    return code;
-}
-
 // XML cannot hold the first, and people take the others for something else.
 static bool is_unseen(uint32_t code)
 {
@@ -57,7 +48,7 @@ static void add_escaped(struct buf *out, struct bytes text, escape_fn *escape)
         size_t len = utf8_char_len(text);
         if (len == 0)
             buf_add_text(out, "\xEF\xBF\xBD");
-        else if (!escape(out, code_point(text.data, len)))
+        else if (!escape(out, utf8_code_point((struct bytes){text.data, len})))
             buf_add(out, text.data, len);
         len += len == 0;
         text = (struct bytes){text.data + len, text.len - len};

@@ -2,55 +2,83 @@
 #include "view/function_table.h"
 
 #include "base/mem.h"
+#include "view/call_paths.h"
 #include "view/stack_sums.h"
 
 #include <math.h>
 
-// Of each function while the tree is walked.
+// Of each function while the paths are counted.
 struct tally {
     int64_t self[CALL_SIDES];      // its own
     int64_t name_self[CALL_SIDES]; // of all of its name, kept at the first of them
     int64_t name_total[CALL_SIDES];
-    uint32_t active; // how often the name is on the path to the node at hand
+    uint64_t seen; // number of the last path that has the name
 };
 
-static void enter(const struct call_tree *t, struct tally *tallies, uint32_t id)
+struct counter {
+    struct grown_array tallies; // by function
+    uint32_t tally_count;
+    uint64_t path_count;
+    int64_t all[CALL_SIDES];
+};
+
+static bool count_functions(struct counter *c, uint32_t function_count, struct err *e)
 {
-    const struct call_node *n = &t->nodes[id];
-    struct tally *own = &tallies[n->function], *name = &tallies[t->functions[n->function].namesake];
-    for (int s = 0; s < t->side_count; s++) {
-        own->self[s] = sum_saturated(own->self[s], n->self[s]);
-        name->name_self[s] = sum_saturated(name->name_self[s], n->self[s]);
-        if (name->active == 0)
-            name->name_total[s] = sum_saturated(name->name_total[s], n->total[s]);
+    if (c->tally_count >= function_count)
+        return true;
+    if (!mem_try_grow(&c->tallies.items, &c->tallies.capacity, function_count, sizeof(struct tally), UINT32_MAX)) {
+        err_set(e, ERR_MEMORY, "out of memory for a table of %u functions", function_count);
+        return false;
     }
-    name->active++;
+    struct tally *tallies = c->tallies.items;
+    memset(&tallies[c->tally_count], 0, (function_count - c->tally_count) * sizeof *tallies);
+    c->tally_count = function_count;
+    return true;
 }
 
-static void leave(const struct call_tree *t, struct tally *tallies, uint32_t id)
+static void add(int64_t *sum, int64_t value)
 {
-    tallies[t->functions[t->nodes[id].function].namesake].active--;
+    *sum = sum_saturated(*sum, value);
 }
 
-// Depth first, by the links of the nodes alone.
-static void walk(const struct call_tree *t, struct tally *tallies)
+// A function that is several times in the path counts once.
+static void count_totals(struct counter *c, const struct call_path *path, const uint32_t *run, uint32_t count)
 {
-    uint32_t id = t->nodes[0].first_child;
-    while (id != 0) {
-        enter(t, tallies, id);
-        if (t->nodes[id].first_child != 0) {
-            id = t->nodes[id].first_child;
+    const struct call_function *functions = path->functions->functions.items;
+    struct tally *tallies = c->tallies.items;
+    for (uint32_t i = 0; i < count; i++) {
+        struct tally *name = &tallies[functions[run[i]].namesake];
+        if (name->seen == c->path_count)
             continue;
-        }
-        leave(t, tallies, id);
-        while (id != 0 && t->nodes[id].next_sibling == 0) {
-            id = t->nodes[id].parent;
-            if (id != 0)
-                leave(t, tallies, id);
-        }
-        if (id != 0)
-            id = t->nodes[id].next_sibling;
+        name->seen = c->path_count;
+        add(&name->name_total[path->side], path->value);
     }
+}
+
+static void count_self(struct counter *c, const struct call_path *path, uint32_t function)
+{
+    const struct call_function *functions = path->functions->functions.items;
+    struct tally *tallies = c->tallies.items;
+    add(&tallies[function].self[path->side], path->value);
+    add(&tallies[functions[function].namesake].name_self[path->side], path->value);
+}
+
+static bool count_path(void *arg, const struct call_path *path, struct err *e)
+{
+    struct counter *c = arg;
+    const struct frame_run *runs = path->functions->runs.items;
+    const uint32_t *functions = path->functions->run_functions.items;
+    if (!count_functions(c, path->functions->tree->function_count, e))
+        return false;
+    c->path_count++;
+    add(&c->all[path->side], path->value);
+    for (uint32_t i = 0; i < path->count; i++) {
+        const struct frame_run run = runs[path->runs[i]];
+        if (i == 0)
+            count_self(c, path, functions[run.start + run.count - 1]);
+        count_totals(c, path, functions + run.start, run.count);
+    }
+    return true;
 }
 
 static uint64_t amount(const int64_t *values)
@@ -63,10 +91,10 @@ static uint64_t amount(const int64_t *values)
     return sum;
 }
 
-static void make_rows(struct function_table *t, const struct tally *tallies, uint32_t *row_of)
+static void make_rows(struct function_table *t, const struct tally *tallies, uint32_t tally_count, uint32_t *row_of)
 {
-    const struct call_function *functions = t->tree->functions;
-    for (uint32_t f = 1; f < t->tree->function_count; f++) {
+    const struct call_function *functions = t->tree.functions;
+    for (uint32_t f = 1; f < tally_count; f++) {
         const struct tally *name = &tallies[functions[f].namesake];
         if (amount(name->name_self) == 0 && amount(name->name_total) == 0)
             continue;
@@ -84,29 +112,42 @@ static void make_rows(struct function_table *t, const struct tally *tallies, uin
     }
 }
 
-enum err_code function_table_build(const struct call_tree *tree, struct function_table *out, struct err *e)
+static enum err_code finish(const struct counter *c, struct function_table *t, struct err *e)
 {
-    const uint32_t count = tree->function_count;
-    struct tally *tallies = mem_try_array(count, sizeof *tallies);
+    const uint32_t count = t->tree.function_count;
     uint32_t *row_of = mem_try_array(count, sizeof *row_of);
-    *out = (struct function_table){.tree = tree, .rows = mem_try_array(count, sizeof *out->rows)};
-    bool ok = tallies != NULL && row_of != NULL && out->rows != NULL;
+    struct call_node *root = mem_try_alloc(sizeof *root);
+    t->tree.nodes = root;
+    t->rows = mem_try_array(count, sizeof *t->rows);
+    bool ok = row_of != NULL && root != NULL && t->rows != NULL;
     if (ok) {
-        memset(tallies, 0, count * sizeof *tallies);
-        walk(tree, tallies);
-        make_rows(out, tallies, row_of);
-    } else {
-        function_table_fini(out);
-        err_set(e, ERR_MEMORY, "out of memory for a table of %u functions", count);
+        *root = (struct call_node){0};
+        memcpy(root->total, c->all, sizeof root->total);
+        t->tree.node_count = 1;
+        make_rows(t, c->tallies.items, c->tally_count, row_of);
     }
-    free(tallies);
     free(row_of);
-    return ok ? ERR_OK : ERR_MEMORY;
+    return ok ? ERR_OK : err_set(e, ERR_MEMORY, "out of memory for a table of %u functions", count);
+}
+
+enum err_code function_table_build(const struct batch *const *batches, int count,
+                                   const struct call_tree_options *options, struct function_table *out, struct err *e)
+{
+    struct counter c = {0};
+    *out = (struct function_table){0};
+    enum err_code code = call_paths_read(batches, count, options, count_path, &c, &out->tree, e);
+    if (code == ERR_OK)
+        code = finish(&c, out, e);
+    if (code != ERR_OK)
+        function_table_fini(out);
+    free(c.tallies.items);
+    return code;
 }
 
 void function_table_fini(struct function_table *t)
 {
     free(t->rows);
+    call_tree_fini(&t->tree);
     *t = (struct function_table){0};
 }
 
@@ -125,13 +166,6 @@ struct sorting {
     const struct call_tree *tree;
     enum function_order order;
 };
-
-static int compare_names(const struct call_tree *t, const struct function_row *a, const struct function_row *b)
-{
-    const struct bytes x = t->functions[a->function].name, y = t->functions[b->function].name;
-    const int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
-    return order != 0 ? order : (x.len > y.len) - (x.len < y.len);
-}
 
 static int compare_amounts(const int64_t *a, const int64_t *b)
 {
@@ -152,11 +186,12 @@ static int compare_rows(const void *left, const void *right, void *arg)
     }
     if (order == 0)
         order = compare_amounts(a->total, b->total);
-    return order != 0 ? order : compare_names(s->tree, a, b);
+    return order != 0 ? order
+                      : bytes_compare(s->tree->functions[a->function].name, s->tree->functions[b->function].name);
 }
 
 void function_table_sort(struct function_table *t, enum function_order order)
 {
-    struct sorting s = {t->tree, order};
+    struct sorting s = {&t->tree, order};
     qsort_r(t->rows, t->count, sizeof *t->rows, compare_rows, &s);
 }

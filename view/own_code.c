@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-enum part { NAME, FILE_PATH, MODULE, MODULE_NAME }; // MODULE_NAME: what follows its last slash
+// TYPE_NAME: the name from its first type on, without what Rust writes before one; MODULE_NAME: what follows its last
+// slash.
+enum part { NAME, TYPE_NAME, FILE_PATH, MODULE, MODULE_NAME };
 enum how { BEGINS, CONTAINS, ENDS, IS };
 
 struct rule {
@@ -71,7 +73,7 @@ static const struct rule rules[] = {
     RULE(FILE_PATH, BEGINS, "/usr/include/"),
     RULE(FILE_PATH, CONTAINS, "/sysdeps/"),
     RULE(FILE_PATH, CONTAINS, "/glibc"),
-    RULE(NAME, BEGINS, "std::"),
+    RULE(TYPE_NAME, BEGINS, "std::"),
     RULE(NAME, BEGINS, "__gnu_cxx::"),
 
     // Go
@@ -232,18 +234,12 @@ static const struct rule rules[] = {
     RULE(FILE_PATH, CONTAINS, "/.cargo/registry/"),
     RULE(FILE_PATH, CONTAINS, "/cargo/registry/"),
     RULE(FILE_PATH, CONTAINS, "/.cargo/git/"),
-    RULE(NAME, BEGINS, "core::"),
-    RULE(NAME, BEGINS, "alloc::"),
-    RULE(NAME, BEGINS, "<core::"),
-    RULE(NAME, BEGINS, "<alloc::"),
-    RULE(NAME, BEGINS, "<std::"),
+    RULE(TYPE_NAME, BEGINS, "core::"),
+    RULE(TYPE_NAME, BEGINS, "alloc::"),
+    RULE(TYPE_NAME, BEGINS, "T as core::"), // nobody else may do so for every type
+    RULE(TYPE_NAME, BEGINS, "T as alloc::"),
+    RULE(TYPE_NAME, BEGINS, "T as std::"),
     RULE(NAME, BEGINS, "__rust_"),
-    RULE(NAME, CONTAINS, " - core::"), // the agent's names: file, line, function
-    RULE(NAME, CONTAINS, " - alloc::"),
-    RULE(NAME, CONTAINS, " - std::"),
-    RULE(NAME, CONTAINS, " - <core::"),
-    RULE(NAME, CONTAINS, " - <alloc::"),
-    RULE(NAME, CONTAINS, " - <std::"),
 
     // PHP
     RULE(FILE_PATH, BEGINS, "<internal"),
@@ -286,13 +282,41 @@ static bool language_fits(const char *language, struct bytes file)
     return *language == 0 ? file.len == 0 : ends_with(file, language, strlen(language));
 }
 
+static struct bytes without(struct bytes text, size_t len)
+{
+    return (struct bytes){text.data + len, text.len - len};
+}
+
+// "<&mut alloc::vec::Vec<T> as X>::f" begins with Vec's name. The agent's names have file, line and " - " before it.
+static struct bytes type_name(struct bytes name)
+{
+    static const char *const before[] = {"<", "&", "*", "[", "mut ", "const ", "dyn "};
+    enum { MARK_BYTES = 3 };
+    for (const uint8_t *at = name.data; name.len >= MARK_BYTES && at != NULL;) {
+        at = memmem(name.data, name.len, " - ", MARK_BYTES);
+        if (at != NULL)
+            name = without(name, (size_t)(at - name.data) + MARK_BYTES);
+    }
+    for (size_t i = 0; i < COUNT_OF(before);) {
+        const size_t len = strlen(before[i]);
+        const bool found = name.len >= len && memcmp(name.data, before[i], len) == 0;
+        if (found)
+            name = without(name, len);
+        i = found ? 0 : i + 1;
+    }
+    return name;
+}
+
 bool is_own_code(struct bytes name, struct bytes file, struct bytes module, const struct regex *own)
 {
     if (own != NULL)
         return regex_search(own, name, NULL, 0) || regex_search(own, file, NULL, 0) ||
                regex_search(own, module, NULL, 0);
-    const struct bytes parts[] = {
-        [NAME] = name, [FILE_PATH] = file, [MODULE] = module, [MODULE_NAME] = path_base(module)};
+    const struct bytes parts[] = {[NAME] = name,
+                                  [TYPE_NAME] = type_name(name),
+                                  [FILE_PATH] = file,
+                                  [MODULE] = module,
+                                  [MODULE_NAME] = path_base(module)};
     for (size_t i = 0; i < COUNT_OF(rules); i++) {
         if (text_fits(&rules[i], parts[rules[i].part]) && language_fits(rules[i].language, file))
             return false;

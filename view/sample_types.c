@@ -84,7 +84,7 @@ struct type_search {
     struct value_type found;
 };
 
-static bool is_name_of(struct bytes name, struct bytes type, struct bytes unit)
+bool sample_type_is(struct bytes name, struct bytes type, struct bytes unit)
 {
     if (bytes_equal(name, type))
         return true;
@@ -97,7 +97,7 @@ static bool differs_from_name(void *arg, const struct profile *p)
     struct type_search *s = arg;
     s->found = p->sample_type;
     return s->name.len > 0 &&
-           !is_name_of(s->name, s->dictionary->strings[s->found.type], s->dictionary->strings[s->found.unit]);
+           !sample_type_is(s->name, s->dictionary->strings[s->found.type], s->dictionary->strings[s->found.unit]);
 }
 
 enum err_code sample_type_choose(const struct batch *b, struct bytes name, struct value_type *out, struct err *e)

@@ -19,13 +19,6 @@ struct dump {
     struct buf *out;
 };
 
-static int compare_texts(struct bytes a, struct bytes b)
-{
-    const size_t len = a.len < b.len ? a.len : b.len;
-    const int order = len == 0 ? 0 : memcmp(a.data, b.data, len);
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static void dump_text(const struct dump *p, const char *head, struct bytes text)
 {
     if (text.len == 0)
@@ -56,7 +49,7 @@ static void dump_attribute(const struct dump *p, const char *head, const struct 
 static int compare_attributes(const void *a, const void *b, void *arg)
 {
     const struct dictionary *d = arg;
-    return compare_texts(d->strings[d->attributes[*(const uint32_t *)a].key],
+    return bytes_compare(d->strings[d->attributes[*(const uint32_t *)a].key],
                          d->strings[d->attributes[*(const uint32_t *)b].key]);
 }
 
@@ -82,7 +75,7 @@ static void dump_set(const struct dump *p, const char *head, uint32_t set)
 
 static int compare_key_values(const void *a, const void *b)
 {
-    return compare_texts((*(const struct key_value *const *)a)->key, (*(const struct key_value *const *)b)->key);
+    return bytes_compare((*(const struct key_value *const *)a)->key, (*(const struct key_value *const *)b)->key);
 }
 
 static void dump_key_values(const struct dump *p, const char *head, const struct key_value *list, uint32_t count)
@@ -112,7 +105,7 @@ static int compare_mappings(const void *a, const void *b, void *arg)
 {
     const struct dictionary *d = arg;
     const struct batch_mapping *x = &d->mappings[*(const uint32_t *)a], *y = &d->mappings[*(const uint32_t *)b];
-    int order = compare_texts(d->strings[x->filename], d->strings[y->filename]);
+    int order = bytes_compare(d->strings[x->filename], d->strings[y->filename]);
     order = order != 0 ? order : compare_numbers(x->memory_start, y->memory_start);
     order = order != 0 ? order : compare_numbers(x->memory_limit, y->memory_limit);
     return order != 0 ? order : compare_numbers(x->file_offset, y->file_offset);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 void share_cell(struct buf *out, double share, int width)
 {
@@ -17,6 +18,18 @@ void value_cell(struct buf *out, int64_t value, struct bytes unit, int width)
 {
     char text[VALUE_TEXT_MAX];
     buf_add_format(out, "%*s", width, value_text(text, sizeof text, value, unit));
+}
+
+int value_width(const struct call_tree *t)
+{
+    enum { LEAST = 12, BLANKS = 2 };
+    int width = LEAST;
+    char text[VALUE_TEXT_MAX];
+    for (int side = 0; side < t->side_count; side++) {
+        int needed = BLANKS + (int)strlen(value_text(text, sizeof text, t->nodes[0].total[side], t->unit));
+        width = needed > width ? needed : width;
+    }
+    return width;
 }
 
 void function_name_add(struct buf *out, const struct call_tree *t, const struct function_row *row)

@@ -8,7 +8,7 @@
 
 enum { VALUE_TEXT_MAX = 32 };
 
-// "1.53 s", "12.4 MB", "730": a value in its unit for people. Returns out.
+// "1.53 s", "11.8 MiB", "730": a value in its unit for people. Returns out.
 char *value_text(char *out, size_t out_size, int64_t value, struct bytes unit);
 // `profrelay top`: at most max_rows (0 = all), in the order the table has.
 void top_print(const struct function_table *t, uint32_t max_rows, struct buf *out);

@@ -17,7 +17,7 @@ static const struct function_row *largest_self(const struct function_table *t)
 // "42.1 % of cpu (3.2 s of 7.6 s) is in main.work itself"
 static void print_words(const struct function_table *t, struct buf *out)
 {
-    const struct call_tree *tree = t->tree;
+    const struct call_tree *tree = &t->tree;
     const struct function_row *row = largest_self(t);
     const int64_t all = tree->nodes[0].total[0];
     char self[VALUE_TEXT_MAX], total[VALUE_TEXT_MAX];
@@ -38,7 +38,7 @@ static void print_words(const struct function_table *t, struct buf *out)
 
 static void print_counts(const struct function_table *t, uint32_t rows, struct buf *out)
 {
-    const struct call_tree *tree = t->tree;
+    const struct call_tree *tree = &t->tree;
     clean_text_add(out, tree->sample_type);
     buf_add_byte(out, '/');
     clean_text_add(out, tree->unit);
@@ -48,11 +48,11 @@ static void print_counts(const struct function_table *t, uint32_t rows, struct b
     buf_add_text(out, "\n\n");
 }
 
-static void print_row(const struct call_tree *tree, const struct function_row *row, struct buf *out)
+static void print_row(const struct call_tree *tree, const struct function_row *row, int width, struct buf *out)
 {
-    value_cell(out, row->self[0], tree->unit, 12);
+    value_cell(out, row->self[0], tree->unit, width);
     share_cell(out, function_share(tree, 0, row->self[0]), 9);
-    value_cell(out, row->total[0], tree->unit, 12);
+    value_cell(out, row->total[0], tree->unit, width);
     share_cell(out, function_share(tree, 0, row->total[0]), 9);
     function_cell(out, tree, row);
 }
@@ -62,7 +62,8 @@ void top_print(const struct function_table *t, uint32_t max_rows, struct buf *ou
     const uint32_t rows = max_rows == 0 || max_rows > t->count ? t->count : max_rows;
     print_words(t, out);
     print_counts(t, rows, out);
-    buf_add_format(out, "%12s%9s%12s%9s  %s\n", "self", "self %", "total", "total %", "function  file");
+    const int width = value_width(&t->tree);
+    buf_add_format(out, "%*s%9s%*s%9s  %s\n", width, "self", "self %", width, "total", "total %", "function  file");
     for (uint32_t i = 0; i < rows && buf_ok(out); i++)
-        print_row(t->tree, &t->rows[i], out);
+        print_row(&t->tree, &t->rows[i], width, out);
 }

@@ -32,11 +32,19 @@ static const struct unit units[] = {
     {"B", SIZE, 1},
 };
 
-static const struct {
+struct scale {
     const char *name;
-    double nanos, below; // up to which value it is used
-} times[] = {
+    double size, below; // up to which value it is used
+};
+
+static const struct scale times[] = {
     {"ns", 1, 999.5}, {"us", 1e3, 999.5}, {"ms", 1e6, 999.5}, {"s", 1e9, 120}, {"min", 60e9, 120}, {"h", 3600e9, 0},
+};
+
+// Powers of 1024, as pprof counts (which writes MB for MiB).
+static const struct scale sizes[] = {
+    {"B", 1, 1024},          {"KiB", 0x1p10, 1023.5}, {"MiB", 0x1p20, 1023.5}, {"GiB", 0x1p30, 1023.5},
+    {"TiB", 0x1p40, 1023.5}, {"PiB", 0x1p50, 1023.5}, {"EiB", 0x1p60, 0},
 };
 
 static const struct unit *unit_named(struct bytes name)
@@ -54,13 +62,13 @@ static int digits_after(double value, bool whole)
     return whole || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
 }
 
-static void time_text(char *out, size_t out_size, const char *sign, double nanos)
+static void scaled_text(char *out, size_t out_size, const char *sign, double amount, const struct scale *scale)
 {
-    size_t i = nanos > 0 ? 0 : 3; // nothing is "0 s"
-    while (i + 1 < COUNT_OF(times) && nanos / times[i].nanos >= times[i].below)
-        i++;
-    const double value = nanos / times[i].nanos;
-    snprintf(out, out_size, "%s%.*f %s", sign, digits_after(value, i == 0 || nanos == 0), value, times[i].name);
+    for (; scale->below > 0 && amount / scale->size >= scale->below; scale++)
+        ;
+    const double value = amount / scale->size;
+    snprintf(out, out_size, "%s%.*f %s", sign, digits_after(value, amount <= 0 || scale->size <= 1), value,
+             scale->name);
 }
 
 char *value_text(char *out, size_t out_size, int64_t value, struct bytes unit)
@@ -68,12 +76,12 @@ char *value_text(char *out, size_t out_size, int64_t value, struct bytes unit)
     const struct unit *u = unit_named(unit);
     const uint64_t amount = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     const char *sign = value < 0 ? "-" : "";
-    char text[32];
     if (u == NULL)
         snprintf(out, out_size, "%" PRId64, value);
     else if (u->kind == TIME)
-        time_text(out, out_size, sign, (double)amount * u->factor);
+        scaled_text(out, out_size, sign, (double)amount * u->factor,
+                    amount != 0 ? times : &times[3]); // nothing is "0 s"
     else
-        snprintf(out, out_size, "%s%s", sign, text_bytes(text, sizeof text, amount));
+        scaled_text(out, out_size, sign, (double)amount, sizes);
     return out;
 }

@@ -69,7 +69,8 @@ def test_wrong_usage_is_2(folder):
                  ["convert", path, folder / "b.unknown"], ["convert", path, "-"], ["convert", path, folder],
                  ["flamegraph", path], ["diff", path], ["diff", "-", "-"], ["show"], ["completion"],
                  ["completion", "fish"], ["top", path, "--rows", "many"], ["top", path, "--focus", "a("],
-                 ["flamegraph", path, "-o"]):
+                 ["flamegraph", path, "-o"], ["flamegraph", path, "-o", folder / "a.png"],
+                 ["diff", path, path, "-o", folder / "a"]):
         done = run(*args)
         assert done.returncode == 2 and done.stdout == "", f"{args}: {done.returncode} {done.stderr}"
         assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"profrelay {args[0]}: "), done.stderr
@@ -256,6 +257,8 @@ def test_convert_one_sample_type(folder):
     body = call("convert", path, "-", "--to", "otlp_proto", "--type", "samples").stdout
     types = [p["type"] for group in otlp.decode(body) for p in group.profiles]
     assert types == [("samples", "count")]
+    named, with_unit = (call("convert", path, "-", "--to", "folded", "--type", t) for t in ("cpu", "cpu/nanoseconds"))
+    assert named.stdout == with_unit.stdout != b"" and named.stderr == with_unit.stderr
     done = call("convert", path, folder / "x.otlp", "--type", "wall", code=1)
     assert '"wall"' in done.stderr and "cpu" in done.stderr and "samples" in done.stderr, done.stderr
     assert not (folder / "x.otlp").exists()
@@ -264,18 +267,18 @@ def test_convert_one_sample_type(folder):
 def test_convert_several_profiles_to_pprof(folder):
     whole = otlp.parse(call("convert", pprof_file(folder), "-", "--to", "otlp_proto").stdout)
     whole.resource_profiles.add().CopyFrom(whole.resource_profiles[0])
-    several = folder / "several.otlp"
+    several = folder / "several.2.otlp"
     several.write_bytes(whole.SerializeToString())
     done = call("convert", several, folder / "one.pb.gz", code=1)
     assert "holds one profile" in done.stderr and "folder" in done.stderr, done.stderr
     assert not (folder / "one.pb.gz").exists()
     call("convert", several, f"{folder}/out/", "--to", "pprof")
     written = sorted(p.name for p in (folder / "out").iterdir())
-    assert written == ["several-1.pb.gz", "several-2.pb.gz"]
+    assert written == ["several.2-1.pb.gz", "several.2-2.pb.gz"]
     want = otlp.read_pprof((folder / "a.pb.gz").read_bytes())
     assert all(otlp.read_pprof((folder / "out" / name).read_bytes()) == want for name in written)
     call("convert", several, folder / "out", "--to", "otlp_proto")
-    assert (folder / "out" / "several.otlp").is_file()
+    assert (folder / "out" / "several.2.otlp").is_file()
 
 
 def test_convert_replaces_whole_files(folder):
@@ -329,11 +332,11 @@ def test_files_that_cannot_be_read(folder):
     reasons = {"absent.pb": "No such file", "sub": "directory", "page.html": "HTML", "empty.pb": "empty"}
     for name, why in reasons.items():
         for command in (["convert", folder / name, out], ["top", folder / name], ["show", folder / name],
-                        ["flamegraph", folder / name, "-o", out], ["diff", folder / name, folder / name]):
+                        ["flamegraph", folder / name, "-o", folder / "out.svg"], ["diff", folder / name, folder / name]):
             done = call(*command, code=1)
             assert name in done.stderr and why in done.stderr and done.stdout == b"", f"{command}: {done.stderr}"
             assert done.stderr.count("\n") == 1, done.stderr
-    assert not out.exists()
+    assert not out.exists() and not (folder / "out.svg").exists()
     done = call("convert", pprof_file(folder), out, "--from", "otlp_proto", code=1)
     assert "a.pb.gz" in done.stderr
 

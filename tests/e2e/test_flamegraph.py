@@ -3,6 +3,7 @@
 import random
 import re
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 
 from support import corpus, pprof_make
 from support.browser import Browser
@@ -200,16 +201,25 @@ def whole_numbers(page, column):
 
 
 def test_table_agrees_with_top(folder):
-    root = corpus("pprof")
+    # The names of invalid_utf8 hold control characters, which page and terminal spell in their own ways.
+    files = sorted(f for f in corpus("pprof").iterdir() if f.suffix != ".json" and "invalid_utf8" not in f.name)
+    told = 0
     with Browser(folder) as browser:
-        for name in ("cpu.pb.gz", "heap.pb", "heap_delta", "profile_java", "profile_python", "dotnet-pprof-211.pb.gz", "cpu_go_truncated_1.pb.gz"):
-            page = browser.open(page_of(folder, (root / name).read_bytes()))
-            done = run("top", "--raw", "-n", "0", root / name)
+        for file in files:
+            page = browser.open(page_of(folder, file.read_bytes()))
+            done = run("top", "--raw", "-n", "0", file)
             lines = [line.split("\t", 2) for line in done.stdout.splitlines()]
-            assert len(lines) > 5 or "dotnet" in name, done.stderr  # of its default type it has no sample
-            assert whole_numbers(page, 1) == sorted((f, int(self)) for self, _, f in lines), name
-            assert whole_numbers(page, 2) == sorted((f, int(total)) for _, total, f in lines), name
+            assert done.returncode == 0, file.name
+            told += len(lines) > 0  # not those without a sample of their default type
+            self, names = Counter(), Counter()  # top adds up functions of one name, as pprof does
+            for name, value in whole_numbers(page, 1):
+                self[name] += value
+                names[name] += 1
+            assert self == {f: int(value) for value, _, f in lines}, file.name
+            alone = [(f, value) for f, value in whole_numbers(page, 2) if names[f] == 1]
+            assert alone == sorted((f, int(total)) for _, total, f in lines if names[f] == 1), file.name
             assert_silent(page)
+    assert told > 20
 
 
 def test_own_code_as_the_user_says(folder):
@@ -472,13 +482,13 @@ def test_the_picture_is_sound(folder):
     root = ElementTree.parse(path).getroot()
     space = "{http://www.w3.org/2000/svg}"
     titles = [e.text for e in root.iter(space + "title")]
-    assert any(t.startswith("app.work\n/src/app/work.go\nself 50.0 s") for t in titles), titles
+    assert any(t.startswith("app.work: ") and t.endswith(", self 50.0 s") for t in titles), titles
     assert "</script><script>window.hacked = 1</script>" in "".join(titles)
     text = "".join(root.itertext())
     assert "1 frame narrower than 0.5 px left out." in text
     assert not list(root.iter(space + "script"))
     with Browser(folder) as browser:
         page = browser.open(path)
-        assert page.eval("document.querySelectorAll('g rect').length") == len(titles) - 1
+        assert page.eval("document.querySelectorAll('path').length") == len(titles) - 1
         assert page.eval("typeof hacked") == "undefined"
         assert_silent(page)

@@ -39,7 +39,7 @@ def test_standard_input_until_its_end(folder):
     (profile,) = groups[0].profiles
     assert stacks(profile) == FRAMES
     assert profile["type"] == ("samples", "count")
-    assert profile["time"] > 1.7e18  # when it came
+    assert profile["time"] > 1.7e18 and 0 < profile["duration"] < 60e9  # when it came, until it was cut
 
 
 def test_a_sample_rate_makes_time(folder):
@@ -70,9 +70,10 @@ def test_watched_files(folder):
     receivers = {"folded": {"file": {"include": f"{folder}/in/*.folded", "collection_interval": INTERVAL},
                             "storage": "file_storage", "resource_attributes": {"service.name": "f"}}}
     with Sink() as sink:
-        with Relay(pipeline(folder, receivers, {"otlp_http": otlp_exporter(sink)}), folder):
-            (folder / "in" / "a.folded").write_text(TEXT)
+        with Relay(pipeline(folder, receivers, {"otlp_http": otlp_exporter(sink)}), folder) as relay:
+            (folder / "in" / "a.folded").write_text(TEXT + "no count\n")
             sink.wait_accepted(1)
+            relay.wait_line(r"a\.folded: lines passed over: 1, the first: line 6: ")
             (folder / "in" / "b.folded").write_bytes(gzip.compress(b"x;y 7\n"))
             sink.wait_accepted(2)
         first, second = arrived(sink)

@@ -97,6 +97,16 @@ def test_folded_stacks_arrive_as_time(folder):
     run_import(stacks, "--to", "http://127.0.0.1:9", "--from", "xml", code=2)
 
 
+def test_standard_input(folder):
+    with Sink() as sink:
+        sink.behave(script=[status(503), status(503)])
+        run_import("-", "--to", sink.endpoint, "--service", "s", stdin="main;work 12\nmain 3\n")
+        profile, = only_group(sink).profiles
+    assert sorted(s["values"] for s in profile["samples"]) == [(3,), (12,)]
+    assert profile["time"] > 1.7e18
+    assert "empty input" in run_import("-", "--to", folder / "out", code=1, stdin="").stderr
+
+
 def test_attributes_from_paths(folder):
     for service in ("shop", "cart"):
         pprof_make.write_numbered(folder / "in" / service, 1, samples=len(service))

@@ -7,7 +7,7 @@
 static const struct decode_limits limits = {
     .max_inflated_bytes = 4 << 20,
     .max_samples = 1 << 16,
-    .max_stack_depth = 4096,
+    .max_stack_depth = 32, // so small that it is reached
     .max_batch_bytes = (size_t)256 << 20,
 };
 

@@ -23,25 +23,30 @@ fail() {
 skip() { echo "skipped interop.$1: $2"; skipped=$((skipped + 1)); }
 finish() {
     [ -z "${server:-}" ] || { kill "$server" && wait "$server"; }
-    [ -z "${work:-}" ] || [ -n "${PROFRELAY_KEEP:-}" ] || rm -rf "$work"
+    [ -z "${all_work:-}" ] || [ -n "${PROFRELAY_KEEP:-}" ] || rm -rf "$all_work"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" = 0 ]
     exit
 }
 
+# The judge's own go.mod says which Go it needs.
+wanted=$(sed -n 's/^go //p' tests/interop/judge/go.mod)
 go_is_new_enough() {
     local version
-    version=$(cd / && go env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9]*\.[0-9]*\).*/\1/p')
-    [ -n "$version" ] && [ "$(printf '%s\n' 1.26 "$version" | sort -V | head -n1)" = 1.26 ]
+    version=$(cd / && go env GOVERSION 2>/dev/null)
+    version=${version#go}
+    [ -n "$version" ] && [ "$(printf '%s\n' "$wanted" "${version%% *}" | sort -V | head -n1)" = "$wanted" ]
 }
 
-go_is_new_enough || { skip all "needs go 1.26 or newer"; finish; }
+go_is_new_enough || { skip all "needs go $wanted or newer"; finish; }
 mkdir -p build/judge
 (cd tests/interop/judge && go build -trimpath -ldflags '-s -w' -o "$judge" .) || { fail judge "does not build"; finish; }
 [ -x "$relay" ] || { fail programs "$relay is not there: build it first"; finish; }
-work=$(mktemp -d)
+all_work=$(mktemp -d)
 for part in tests/interop/parts/*.sh; do
-    name=${part##*/}
-    case " ${PARTS:-${name%.sh}} " in *" ${name%.sh} "*) . "$part" ;; esac
+    part_name=${part##*/} part_name=${part_name%.sh}
+    work=$all_work/$part_name
+    mkdir "$work"
+    case " ${PARTS:-$part_name} " in *" $part_name "*) . "$part" ;; esac
 done
 finish

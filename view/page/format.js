@@ -5,7 +5,8 @@ const NBSP = "\u00a0";
 // Name, size, and up to how many of it are written with it: as value_text of view/value_text.c.
 const SCALES = {
   time: [["ns", 1, 999.5], ["µs", 1e3, 999.5], ["ms", 1e6, 999.5], ["s", 1e9, 120], ["min", 60e9, 120], ["h", 3600e9, Infinity]],
-  bytes: [["B", 1, 1000], ["KB", 1e3, 999.95], ["MB", 1e6, 999.95], ["GB", 1e9, 999.95], ["TB", 1e12, 999.95], ["PB", 1e15, Infinity]],
+  bytes: [["B", 1, 1024], ["KiB", 2 ** 10, 1023.5], ["MiB", 2 ** 20, 1023.5], ["GiB", 2 ** 30, 1023.5], ["TiB", 2 ** 40, 1023.5],
+    ["PiB", 2 ** 50, 1023.5], ["EiB", 2 ** 60, Infinity]],
   count: [["", 1, 1e6], ["million", 1e6, 1000], ["billion", 1e9, 1000], ["trillion", 1e12, Infinity]],
 };
 // A unit as profiles name it -> its scale and how many of the scale's first it is.
@@ -26,7 +27,7 @@ function valueText(value, unit) {
   const size = Math.abs(Number(value)) * factor;
   const [name, step] = SCALES[kind].find(([, from, below]) => size / from < below);
   if (size === 0 || step === 1 && factor === 1) return exactText(value) + (size !== 0 && name ? NBSP + name : "");
-  const scaled = size / step, digits = kind === "bytes" || scaled >= 9.995 && scaled < 99.95 ? 1 : scaled >= 99.95 ? 0 : 2;
+  const scaled = size / step, digits = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
   return (value < 0 ? "\u2212" : "") + scaled.toFixed(digits) + NBSP + name;
 }
 

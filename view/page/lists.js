@@ -58,6 +58,7 @@ function facts(model) {
   const totals = model.total.map((side, s) => (model.isDiff ? sideNames[s] + " " : "") + valueText(side[0], model.unit));
   const parts = [`${model.isDiff ? "" : "Total "}${totals.join(", ")}`, `${exactText(model.samples)} samples`];
   if (model.cut > 0) parts.push(`${exactText(model.cut)} samples left out by focus and ignore`);
+  if (model.small > 0) parts.push(`${exactText(model.small)} frames below ${model.below}${NBSP}% are left out, only their sums are shown`);
   if (model.isDiff) return parts.join(" · ") + ". Changes are of the share of the whole, in percentage points (pp).";
   return `${whyThis(model)} ${parts.join(" · ")}.`;
 }

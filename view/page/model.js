@@ -14,7 +14,14 @@ const functions = {
   where: (f) => [functions.file(f), functions.module(f)].filter(Boolean).join(" · "),
 };
 
-const absolute = (value) => value < 0 ? -value : value;
+// Pairs of how many zeros and what follows them, put into a list of zeros.
+function spread(pairs, list, convert) {
+  for (let k = 0, at = 0; k < pairs.length; k += 2) {
+    at += pairs[k];
+    list[at++] = convert(pairs[k + 1]);
+  }
+  return list;
+}
 
 // -> 0 (gone) .. 10 (doubled or new), as flame_step of view/flame_color.c.
 function changeStep(before, after) {
@@ -27,12 +34,14 @@ function changeStep(before, after) {
 class Model {
   constructor(index) {
     const from = data.types[index];
-    Object.assign(this, {type: from.type, unit: from.unit, samples: from.samples, cut: from.cut, sides: from.s.length});
+    Object.assign(this, {type: from.type, unit: from.unit, samples: from.samples, cut: from.cut, sides: from.s.length,
+      small: from.small ?? 0, below: from.below});
     this.count = from.f.length;
     this.fn = new Int32Array(from.f);
     this.zero = from.wide ? 0n : 0;
-    this.self = from.s.map((side) => from.wide ? side.map(BigInt) : new Float64Array(side));
-    this.findParents(from.u);
+    this.self = from.s.map((side) => from.wide
+      ? spread(side, new Array(this.count).fill(0n), BigInt) : spread(side, new Float64Array(this.count), Number));
+    this.findParents(spread(from.u, new Int32Array(this.count), Number));
     this.total = this.self.map((side) => this.sumUp(side.slice()));
     this.layOut();
     this.countFunctions();

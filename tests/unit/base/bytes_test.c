@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "base/check.h"
 
 #include <stdio.h>
 
@@ -21,6 +22,18 @@ static void compares(void **state)
     assert_false(bytes_equal_text(BYTES_LITERAL("ab\0"), "ab"));
     assert_int_equal(bytes_from_text(NULL).len, 0);
     assert_int_equal(bytes_from_text("abc").len, 3);
+}
+
+static void has_an_order(void **state)
+{
+    (void)state;
+    static const char *const ordered[] = {"", "a", "a\x01", "aa", "b", "\xff"};
+    for (size_t i = 0; i < COUNT_OF(ordered); i++)
+        for (size_t k = 0; k < COUNT_OF(ordered); k++) {
+            int order = bytes_compare(bytes_from_text(ordered[i]), bytes_from_text(ordered[k]));
+            assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+        }
+    assert_int_equal(bytes_compare((struct bytes){NULL, 0}, (struct bytes){NULL, 0}), 0);
 }
 
 static void prints_a_bounded_part(void **state)
@@ -43,6 +56,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compares),
+        cmocka_unit_test(has_an_order),
         cmocka_unit_test(prints_a_bounded_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,51 @@ static void bad_patterns_are_named(void **state)
             "the regular expression \"(\\pL{300}){3}\" is too large: pattern too large - compile failed");
 }
 
+static void read_as_go_does(void **state)
+{
+    (void)state;
+    struct bytes groups[2];
+    struct regex *r = compiled("(?<name>[(?<x>]+)\\Q(?<y>");
+    assert_int_equal(regex_group_count(r), 1);
+    assert_string_equal(regex_group_name(r, 1), "name");
+    assert_true(regex_match(r, BYTES_LITERAL("<x>(?<y>"), groups, 2));
+    assert_true(bytes_equal_text(groups[1], "<x>"));
+    regex_destroy(&r);
+    refused("a\\C", ERR_INVALID, "\"a\\C\" is no regular expression: there is no \\C");
+    refused("(?<=a)", ERR_INVALID, "\"(?<=a)\" is no regular expression: invalid perl operator: (?<");
+}
+
+static void dots_may_take_line_feeds(void **state)
+{
+    (void)state;
+    struct regex *r = compiled("a.b");
+    assert_false(regex_match(r, BYTES_LITERAL("a\nb"), NULL, 0));
+    regex_destroy(&r);
+    assert_int_equal(regex_compile_dot_all(BYTES_LITERAL("a.b|c."), &r, NULL), ERR_OK);
+    assert_true(regex_match(r, BYTES_LITERAL("a\nb"), NULL, 0));
+    assert_true(regex_match(r, BYTES_LITERAL("c\n"), NULL, 0));
+    regex_destroy(&r);
+}
+
+static void all_groups_need_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *expected;
+    } cases[] = {
+        {"(?P<a>.)(?:x)(?<b>.)", ""},
+        {"(?:x)", "has no group: name what is to be taken, as in (?P<service>[^/]+)"},
+        {"(?P<a>.)(x)", "group 2 has no name: write (?P<name>...), or (?:...) for one that is not to be taken"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct err e = {0};
+        struct regex *r = compiled(cases[i].pattern);
+        assert_int_equal(regex_check_names(r, &e), cases[i].expected[0] == 0 ? ERR_OK : ERR_INVALID);
+        assert_string_equal(e.text, cases[i].expected);
+        regex_destroy(&r);
+    }
+}
+
 static void too_many_groups_are_refused(void **state)
 {
     (void)state;
@@ -107,6 +152,9 @@ int main(void)
         cmocka_unit_test(groups_are_told),
         cmocka_unit_test(empty_text_is_text),
         cmocka_unit_test(bad_patterns_are_named),
+        cmocka_unit_test(read_as_go_does),
+        cmocka_unit_test(dots_may_take_line_feeds),
+        cmocka_unit_test(all_groups_need_names),
         cmocka_unit_test(too_many_groups_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,8 @@ static void every_character(void **state)
             fail_msg("U+%04X should be %d", code, expected);
         if (utf8_char_len((struct bytes){text, n}) != (expected ? n : 0))
             fail_msg("the length of U+%04X is wrong", code);
+        if (expected && utf8_code_point((struct bytes){text, n}) != code)
+            fail_msg("U+%04X is read as another", code);
         for (size_t cut = 1; cut < n; cut++)
             if (utf8_valid((struct bytes){text, cut}))
                 fail_msg("%zu bytes of U+%04X should be refused", cut, code);

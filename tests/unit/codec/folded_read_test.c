@@ -369,6 +369,7 @@ static void recognised_by_content(void **state)
                                          "{\"a\": 1}",
                                          "goroutine profile: total 5\n",
                                          "heap profile:  1: 2 [ 3: 4] @ heap/5\n",
+                                         "INFO queue; size 7\nINFO started; pid 123\n",
                                          "a;b 1\nx\ny\nz\n"};
     for (size_t i = 0; i < COUNT_OF(folded); i++)
         assert_ptr_equal(format_recognise(bytes_from_text(folded[i]), NULL), &folded_format);

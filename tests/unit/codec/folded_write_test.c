@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "codec/folded.h"
 #include "codec/frames.h"
@@ -256,6 +258,9 @@ static void too_little_room_and_memory(void **state)
         struct encode_report report = {0};
         buf_init(&out, room);
         assert_int_equal(folded_encode(b, &(struct encode_options){{0}}, &out, &report, &e), ERR_LIMIT);
+        char allowed[64];
+        snprintf(allowed, sizeof allowed, "than the %zu bytes allowed", room);
+        assert_non_null(strstr(e.text, allowed));
         buf_fini(&out);
     }
     for (size_t n = 1; code != ERR_OK; n++) {

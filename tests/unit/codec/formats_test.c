@@ -112,9 +112,16 @@ static void otlp_with_the_dictionary_first_is_otlp(void **state)
     assert_int_equal(format_decode(buf_bytes(&turned), &choice, NULL, &back, &report, &e), ERR_OK);
     assert_string_equal(report.format, "otlp_proto");
     assert_int_equal(back->sample_count, 2);
-    // A sample with a packed list of locations before everything else stays pprof's.
-    static const uint8_t sample_first[] = {2 << 3 | WIRE_LEN, 3, 1 << 3 | WIRE_LEN, 1, 1};
-    assert_false(pprof_is_otlp((struct bytes){sample_first, sizeof sample_first}));
+    // The Collector's own writer goes backwards: the last table first, or, without a dictionary, the schema URL.
+    static const uint8_t backwards[][6] = {{2 << 3 | WIRE_LEN, 4, 7 << 3 | WIRE_LEN, 0, 6 << 3 | WIRE_LEN, 0},
+                                           {1 << 3 | WIRE_LEN, 4, 3 << 3 | WIRE_LEN, 1, 'u', 0}};
+    for (size_t i = 0; i < COUNT_OF(backwards); i++)
+        assert_true(pprof_is_otlp((struct bytes){backwards[i], sizeof backwards[i]}));
+    // A sample that begins with a packed list of locations, of values or with a label stays pprof's.
+    for (uint8_t field = 1; field <= 3; field++) {
+        const uint8_t sample_first[] = {2 << 3 | WIRE_LEN, 3, (uint8_t)(field << 3 | WIRE_LEN), 1, 1};
+        assert_false(pprof_is_otlp((struct bytes){sample_first, sizeof sample_first}));
+    }
     batch_unref(&back);
     batch_unref(&b);
     buf_fini(&out);
@@ -162,7 +169,8 @@ static void what_is_not_taken_is_named(void **state)
     const struct format_choice any = {.path = NULL}, pprofs = {.allowed = only_pprof};
     refused(BYTES_LITERAL("a;b 1\n"), &pprofs, ERR_UNSUPPORTED,
             "it looks like folded (folded stacks: frame;frame count), which is not taken here");
-    refused(BYTES_LITERAL("FLR\0\0\1"), &any, ERR_UNSUPPORTED, "not a pprof profile: it looks like a JFR recording");
+    refused(BYTES_LITERAL("FLR\0\0\1"), &any, ERR_UNSUPPORTED,
+            "not a profile in any known format: it looks like a JFR recording");
     refused(BYTES_LITERAL(""), &any, ERR_INVALID, "empty input");
     refused(BYTES_LITERAL("\x1f\x8b\x08"), &any, ERR_INVALID, "gzip data is damaged or cut off");
 }

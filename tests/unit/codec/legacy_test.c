@@ -233,6 +233,44 @@ static void names_in_the_map_cannot_grow_without_end(void **state)
     buf_fini(&text);
 }
 
+// Each line of two bytes becomes one of 8000.
+static void the_map_stays_within_the_limit(void **state)
+{
+    (void)state;
+    struct decode_limits limits = decode_default_limits;
+    const struct decode_options o = {.limits = &limits};
+    struct buf text;
+    buf_init(&text, (size_t)1 << 20);
+    buf_add_text(&text, "goroutine profile: total 1\n1 @ 0x401\n--- Memory map: ---\nv=");
+    for (int i = 0; i < 8000; i++)
+        buf_add_byte(&text, 'x');
+    for (int i = 0; i < 1000; i++)
+        buf_add_text(&text, "\n$v");
+    buf_add_text(&text, "\n400-500: /a\n");
+    limits.max_batch_bytes = 4 << 20;
+    text_refuse(&pprof_legacy_format, buf_bytes(&text), &o, ERR_LIMIT, "max_batch_bytes: ");
+    limits.max_batch_bytes = 16 << 20;
+    struct batch *b = text_read(&pprof_legacy_format, buf_bytes(&text), &o, NULL);
+    batch_unref(&b);
+    buf_fini(&text);
+}
+
+// At each of many $ all names are tried: one that is made of them would be gone through each time.
+static void names_of_the_map_hold_no_dollar(void **state)
+{
+    (void)state;
+    struct decode_report r;
+    struct batch *b = text_read(&pprof_legacy_format,
+                                BYTES_LITERAL("goroutine profile: total 1\n1 @ 0x401\n--- Memory map: ---\n"
+                                              "a$=x\nv=/bin/y\n400-500: $a$ \n500-600: $v\n"),
+                                NULL, &r);
+    bool found = false;
+    for (uint32_t i = 0; i < b->dictionary->string_count; i++)
+        found |= bytes_equal_text(b->dictionary->strings[i], "$a$");
+    assert_true(found);
+    batch_unref(&b);
+}
+
 static void ranges_that_overlap_belong_to_the_first(void **state)
 {
     (void)state;
@@ -297,6 +335,8 @@ int main(void)
         cmocka_unit_test(limits_are_named),
         cmocka_unit_test(only_these_are_recognised),
         cmocka_unit_test(names_in_the_map_cannot_grow_without_end),
+        cmocka_unit_test(the_map_stays_within_the_limit),
+        cmocka_unit_test(names_of_the_map_hold_no_dollar),
         cmocka_unit_test(ranges_that_overlap_belong_to_the_first),
         cmocka_unit_test(unsampling_stays_in_bounds),
         cmocka_unit_test(cut_at_every_length),

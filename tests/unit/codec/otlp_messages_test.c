@@ -71,7 +71,7 @@ static enum err_code decode(struct bytes data, const struct decode_options *opti
 // The lines of the batches with these seeds, after the way through protobuf.
 static char *lines_of(uint64_t first, uint64_t last)
 {
-    struct batch *batches[8];
+    struct batch *batches[8] = {NULL};
     size_t count = 0;
     for (uint64_t seed = first; seed <= last; seed++)
         batches[count++] = small_batch(seed);
@@ -141,6 +141,37 @@ static void test_every_cut_is_refused(void **state)
     }
     for (size_t len = 0; len < first; len++)
         assert_false(otlp_file_recognise((struct bytes){stream.data, len}));
+    buf_fini(&stream);
+}
+
+// An empty one is a request without profiles, also among others, and costs nothing.
+static void test_empty_messages(void **state)
+{
+    (void)state;
+    struct buf stream;
+    struct batch *b;
+    buf_init(&stream, MAX_BYTES);
+    add_message(&stream, 1, COMPRESSION_NONE);
+    for (int i = 0; i < 3; i++)
+        add_prefix(&stream, 0);
+    add_message(&stream, 2, COMPRESSION_NONE);
+    mem_fail_from(0);
+    assert_int_equal(decode(buf_bytes(&stream), &no_options, &b, NULL), ERR_OK);
+    const size_t calls = mem_fail_count();
+    char *found = batch_lines(&b, 1), *expected = lines_of(1, 2);
+    assert_string_equal(found, expected);
+    batch_unref(&b);
+    for (int i = 0; i < 100; i++)
+        add_prefix(&stream, 0);
+    mem_fail_from(0);
+    assert_int_equal(decode(buf_bytes(&stream), &no_options, &b, NULL), ERR_OK);
+    assert_int_equal(mem_fail_count(), calls);
+    batch_unref(&b);
+    assert_int_equal(decode((struct bytes){NULL, 0}, &no_options, &b, NULL), ERR_OK);
+    assert_int_equal(b->profile_count, 0);
+    batch_unref(&b);
+    free(found);
+    free(expected);
     buf_fini(&stream);
 }
 
@@ -224,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_one_request_alone),
         cmocka_unit_test(test_every_cut_is_refused),
+        cmocka_unit_test(test_empty_messages),
         cmocka_unit_test(test_errors_name_the_message),
         cmocka_unit_test(test_the_limit_of_inflated_bytes),
         cmocka_unit_test(test_memory_runs_out),

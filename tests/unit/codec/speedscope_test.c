@@ -207,6 +207,50 @@ static void limits_are_kept(void **state)
     text_refuse(&speedscope_format, bytes_from_text(sampled), &o, ERR_LIMIT, "100");
 }
 
+// The root's end of what is open stays, whatever opens below it.
+static void deep_events_are_cut(void **state)
+{
+    (void)state;
+    static const char deep[] = FILE_OF(EVENTED("[" OPEN(0, 0) "," OPEN(1, 1) "," OPEN(2, 2) "," OPEN(4, 0) "," CLOSE(
+        7, 0) "," CLOSE(9, 2) "," OPEN(9, 1) "," CLOSE(10, 1) "," CLOSE(11, 1) "," CLOSE(12, 0) "]"));
+    static const struct {
+        uint32_t max_depth;
+        uint64_t cut;
+        const char *want;
+    } cases[] = {
+        {4, 0, "a 2\na;b 2\na;b;b 1\na;b;c 4\na;b;c;a 3\n"},
+        {3, 1, "a 2\na;b 2\na;b;[truncated] 3\na;b;b 1\na;b;c 4\n"},
+        {2, 1, "a 2\na;[truncated] 8\na;b 2\n"},
+        {1, 1, "[truncated] 10\na 2\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct decode_limits limits = decode_default_limits;
+        const struct decode_options o = {.limits = &limits};
+        struct decode_report r;
+        limits.max_stack_depth = cases[i].max_depth;
+        struct batch *b = text_read(&speedscope_format, bytes_from_text(deep), &o, &r);
+        char *got = text_folded(b, NULL);
+        assert_string_equal(got, cases[i].want);
+        assert_int_equal(r.cut_stacks, cases[i].cut);
+        free(got);
+        batch_unref(&b);
+    }
+}
+
+// A tree of all that was open is shared by the profiles; their values are not.
+static void evented_profiles_stay_apart(void **state)
+{
+    (void)state;
+    struct decode_report r;
+    struct batch *b = read_text(FILE_OF(EVENTED("[" OPEN(0, 0) "," CLOSE(2, 0) "]") "," EVENTED(
+                                    "[" OPEN(5, 0) "," OPEN(6, 1) "," CLOSE(7, 1) "," CLOSE(9, 0) "]")),
+                                &r);
+    assert_int_equal(text_sum(b, text_profile(b, 0), NULL), 2);
+    assert_int_equal(text_sum(b, text_profile(b, 1), NULL), 4);
+    assert_int_equal(text_profile(b, 1)->columns->sample_count, 2);
+    batch_unref(&b);
+}
+
 static void is_recognised_by_schema_or_keys(void **state)
 {
     (void)state;
@@ -302,6 +346,8 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(other_types_are_refused_by_name),
         cmocka_unit_test(limits_are_kept),
+        cmocka_unit_test(deep_events_are_cut),
+        cmocka_unit_test(evented_profiles_stay_apart),
         cmocka_unit_test(is_recognised_by_schema_or_keys),
         cmocka_unit_test(cut_and_without_memory),
         cmocka_unit_test(corpus_reads_as_it_says),

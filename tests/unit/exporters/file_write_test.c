@@ -111,7 +111,7 @@ static void half_a_line_is_cut_off(void **state)
     (void)state;
     static const struct {
         size_t lines, half; // bytes
-    } cases[] = {{0, 0}, {10, 0}, {10, 3}, {0, 5}, {4096, 1}, {4095, 1}, {4096, 0}, {20, 9000}, {9000, 4096}};
+    } cases[] = {{0, 0}, {30, 0}, {30, 3}, {0, 5}, {0, 40}, {4096, 1}, {4095, 1}, {4096, 0}, {25, 9000}, {9000, 4096}};
     struct test_folder f;
     char path[256];
     uint8_t content[16384];
@@ -122,7 +122,7 @@ static void half_a_line_is_cut_off(void **state)
         uint64_t cut;
         size_t whole = cases[i].lines;
         memset(content, 'x', sizeof content);
-        content[0] = '{';
+        memcpy(content, "{\"resourceProfiles\":", 20);
         if (whole != 0)
             content[whole - 1] = '\n';
         test_folder_write(&f, "out", (struct bytes){content, whole + cases[i].half});
@@ -133,19 +133,23 @@ static void half_a_line_is_cut_off(void **state)
     test_folder_fini(&f);
 }
 
-static void what_is_no_json_stays_as_it_is(void **state)
+static void what_is_not_otlps_json_stays_as_it_is(void **state)
 {
     (void)state;
+    const struct bytes contents[] = {two(), BYTES_LITERAL("{\"name\": 1,\n\"x\": 2}"), BYTES_LITERAL("{ "),
+                                     BYTES_LITERAL("text\n")};
     struct test_folder f;
-    struct err e = {0};
-    uint64_t cut;
     char path[256];
     test_folder_init(&f);
-    test_folder_write(&f, "out", two());
     test_folder_path(&f, "out", path);
-    assert_int_equal(file_open_messages(path, true, true, &cut, &e), ERR_INVALID);
-    assert_non_null(strstr(e.text, "append: false"));
-    assert_content(path, two());
+    for (size_t i = 0; i < COUNT_OF(contents); i++) {
+        struct err e = {0};
+        uint64_t cut;
+        test_folder_write(&f, "out", contents[i]);
+        assert_int_equal(file_open_messages(path, true, true, &cut, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "at byte 0; move it away, or set append: false"));
+        assert_content(path, contents[i]);
+    }
     test_folder_fini(&f);
 }
 
@@ -242,7 +246,7 @@ int main(void)
         cmocka_unit_test(half_a_message_is_cut_off),
         cmocka_unit_test(zeros_behind_the_messages_are_cut_off),
         cmocka_unit_test(half_a_line_is_cut_off),
-        cmocka_unit_test(what_is_no_json_stays_as_it_is),
+        cmocka_unit_test(what_is_not_otlps_json_stays_as_it_is),
         cmocka_unit_test(another_kind_of_file_stays_as_it_is),
         cmocka_unit_test(a_failed_append_leaves_no_half_message),
         cmocka_unit_test(a_file_is_replaced_whole),

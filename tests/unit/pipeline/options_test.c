@@ -162,8 +162,9 @@ static void letters(void **state)
     assert_int_equal(f.v.quiet.count, 1);
     assert_int_equal(f.rest, 1);
     fails("--to needs a value: --to URL|DIR", ARGS("-o"));
-    fails("unknown option -x; a file of that name is written ./-x", ARGS("-x"));
-    fails("unknown option -qx; a file of that name is written ./-qx", ARGS("-qx"));
+    fails("unknown option -x; a file whose name begins with - is written ./-NAME", ARGS("-x"));
+    fails("unknown option -x; a file whose name begins with - is written ./-NAME", ARGS("-xSECRET"));
+    fails("-q takes no value: options of one letter stand alone", ARGS("-qx"));
     assert_int_equal(parse(&f, ARGS("--", "-x")), ERR_OK);
     assert_int_equal(f.rest, 1);
 }

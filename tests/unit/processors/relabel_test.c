@@ -13,6 +13,7 @@
 #include "tests/support/batch_text.h"
 #include "tests/support/fake_env.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define TEXT(text) value_string(BYTES_LITERAL(text))
@@ -266,6 +267,40 @@ static void the_same_resource_gets_the_same_answer(void **state)
     run_end(&r);
 }
 
+// One of three resources after the other, each of them often enough to be found again.
+static void *relabel_many(void *arg)
+{
+    struct run *r = arg;
+    static const char *const names[] = {"a", "b", "drop"};
+    for (unsigned i = 0; i < 300; i++) {
+        const char *name = names[i % COUNT_OF(names)];
+        const struct key_value list[] = {PAIR("name", value_string(bytes_from_text(name)))};
+        struct batch *b = resources(list, 1);
+        assert_int_equal(run_process(r, &b), ERR_OK);
+        bool dropped = strcmp(name, "drop") == 0;
+        assert_int_equal(b->resource_count, dropped ? 1 : 2);
+        const struct resource *first = b->resources[0];
+        assert_int_equal(first->attribute_count, dropped ? 1 : 2);
+        assert_true(dropped || bytes_equal_text(first->attributes[1].value.bytes, name));
+        batch_unref(&b);
+    }
+    return NULL;
+}
+
+static void workers_share_the_answers(void **state)
+{
+    (void)state;
+    struct run r;
+    pthread_t threads[3];
+    run_begin(&r, "rules: [{action: drop, source_labels: [name], regex: drop},"
+                  " {source_labels: [name], regex: (.+), target_label: copy}]");
+    for (size_t i = 0; i < COUNT_OF(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, relabel_many, &r), 0);
+    for (size_t i = 0; i < COUNT_OF(threads); i++)
+        pthread_join(threads[i], NULL);
+    run_end(&r);
+}
+
 static void all_gone_is_no_batch(void **state)
 {
     (void)state;
@@ -474,7 +509,7 @@ static void wrong_settings_are_named(void **state)
         {"rules:\n- {action: keep, source_labels: [a], regex: '('}",
          "test:2:38: processors.relabel: rules[0].regex: \"(\" is no regular expression: missing ): (\n"},
         {"rules:\n- {action: keep, source_labels: [a], regex: 'a)|(b'}",
-         "test:2:38: processors.relabel: rules[0].regex: there is a ) without a (\n"},
+         "test:2:38: processors.relabel: rules[0].regex: \"a)|(b\" is no regular expression: unexpected ): a)|(b\n"},
         {"rules:\n- {action: keep, source_labels: [a], regex: }",
          "test:2:38: processors.relabel: rules[0].regex: has no value: write '' for the empty text, or leave the key "
          "out\n"},
@@ -512,6 +547,7 @@ int main(void)
         cmocka_unit_test(nothing_to_change_is_the_same_batch),
         cmocka_unit_test(only_changed_resources_are_copied),
         cmocka_unit_test(the_same_resource_gets_the_same_answer),
+        cmocka_unit_test(workers_share_the_answers),
         cmocka_unit_test(all_gone_is_no_batch),
         cmocka_unit_test(samples_have_labels_of_their_own),
         cmocka_unit_test(scopes_and_profiles_can_be_seen),

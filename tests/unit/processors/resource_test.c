@@ -155,15 +155,6 @@ static void extract_makes_attributes_of_groups(void **state)
                   "{\"n\":7}");
 }
 
-// RE2 can be made to cut a character; half of one must not become an attribute.
-static void extract_leaves_broken_text(void **state)
-{
-    (void)state;
-    const struct key_value list = PAIR("a", TEXT("\xc3\xa9"));
-    assert_result(make_batch(&list, 1), "attributes: [{key: a, action: extract, pattern: '(?P<half>\\C)(?P<whole>)'}]",
-                  "{\"a\":\"\xc3\xa9\",\"whole\":\"\"}");
-}
-
 // The figures are those of sha256sum.
 static void hash_is_sha256_of_the_value(void **state)
 {
@@ -294,11 +285,11 @@ static void wrong_settings_are_named(void **state)
         {"attributes:\n- {key: a, action: extract}",
          "test:2:3: processors.resource: attributes[0]: extract needs `pattern`\n"},
         {"attributes:\n- {key: a, action: extract, pattern: x}",
-         "test:2:29: processors.resource: attributes[0].pattern: has no group; name what to extract as in "
-         "(?P<service>[^/]+)\n"},
+         "test:2:29: processors.resource: attributes[0].pattern: has no group: name what is to be taken, as "
+         "in (?P<service>[^/]+)\n"},
         {"attributes:\n- {key: a, action: extract, pattern: '(?P<b>x)(y)'}",
-         "test:2:29: processors.resource: attributes[0].pattern: group 2 has no name; write (?P<name>...), or (?:...) "
-         "for a group that is not to be extracted\n"},
+         "test:2:29: processors.resource: attributes[0].pattern: group 2 has no name: write (?P<name>...), or (?:...) "
+         "for one that is not to be taken\n"},
         {"attributes:\n- {action: extract, pattern: '(?P<b>x)'}",
          "test:2:3: processors.resource: attributes[0]: extract needs `key`\n"},
         {"attributes:\n- {key: a, action: insert, value: 1, default_value: 2}",
@@ -338,7 +329,6 @@ int main(void)
         cmocka_unit_test(default_value_stands_in),
         cmocka_unit_test(patterns_name_attributes),
         cmocka_unit_test(extract_makes_attributes_of_groups),
-        cmocka_unit_test(extract_leaves_broken_text),
         cmocka_unit_test(hash_is_sha256_of_the_value),
         cmocka_unit_test(convert_leaves_what_it_cannot),
         cmocka_unit_test(only_changed_resources_are_copied),

@@ -437,13 +437,16 @@ static void scope_attributes_change_alone(void **state)
     for (uint64_t seed = 1; seed <= 15; seed++) {
         struct batch *old = random_batch(seed, NULL), *new = batch_ref(old);
         char *before = whole_text(old), name[] = "value";
-        struct key_value attribute = {BYTES_LITERAL("key"), value_string(bytes_from_text(name))};
         uint32_t r = 0;
         while (r < old->resource_count && old->resources[r]->scope_count == 0)
             r++;
         if (r < old->resource_count) {
             uint32_t last = old->resources[r]->scope_count - 1;
-            assert_int_equal(batch_set_scope_attributes(&new, r, last, &attribute, 1, NULL), ERR_OK);
+            const struct attribute_put put = {.change.of_scopes = true,
+                                              .resource = r,
+                                              .scope = last,
+                                              .attribute = {BYTES_LITERAL("key"), value_string(bytes_from_text(name))}};
+            assert_int_equal(put_attribute(&new, put, NULL), ERR_OK);
             name[0] = 'X';
             assert_valid(new, seed);
             assert_ptr_equal(new->dictionary, old->dictionary);
@@ -486,8 +489,8 @@ static bool change_scope(void *arg, struct err *e)
 {
     struct failing *f = arg;
     struct batch *b = batch_ref(f->batch);
-    struct key_value attribute = {BYTES_LITERAL("key"), value_bool(true)};
-    bool ok = b->resources[0]->scope_count == 0 || batch_set_scope_attributes(&b, 0, 0, &attribute, 1, e) == ERR_OK;
+    const struct attribute_put put = {.change.of_scopes = true, .attribute = {BYTES_LITERAL("key"), value_bool(true)}};
+    bool ok = put_attribute(&b, put, e) == ERR_OK;
     assert_true(ok || b == f->batch);
     batch_unref(&b);
     return ok;

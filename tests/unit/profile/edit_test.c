@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/profile/fixture.h"
 
-#include "profile/edit.h"
-
 static void only_the_resource_is_copied(void **state)
 {
     (void)state;
@@ -11,8 +9,9 @@ static void only_the_resource_is_copied(void **state)
         char *before = whole_text(old);
         uint32_t last = old->resource_count - 1;
         char name[] = "name";
-        struct key_value attribute = {BYTES_LITERAL("service.name"), value_string(bytes_from_text(name))};
-        assert_int_equal(batch_set_resource_attributes(&new, last, &attribute, 1, NULL), ERR_OK);
+        const struct attribute_put put = {
+            .resource = last, .attribute = {BYTES_LITERAL("service.name"), value_string(bytes_from_text(name))}};
+        assert_int_equal(put_attribute(&new, put, NULL), ERR_OK);
         name[0] = 'X';
         assert_ptr_not_equal(new, old);
         assert_valid(new, seed);
@@ -30,6 +29,45 @@ static void only_the_resource_is_copied(void **state)
         batch_unref(&new);
         batch_unref(&old);
     }
+}
+
+static void resources_can_be_dropped(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct batch *old = random_batch(seed, NULL), *new = batch_ref(old);
+        uint32_t count = old->resource_count, dropped = (uint32_t)(seed % count);
+        assert_int_equal(put_attribute(&new, (struct attribute_put){.resource = dropped, .drops = true}, NULL), ERR_OK);
+        assert_int_equal(new == NULL ? 0 : new->resource_count, count - 1);
+        for (uint32_t r = 0; r + 1 < count; r++)
+            assert_ptr_equal(new->resources[r], old->resources[r + (r >= dropped)]);
+        if (new != NULL)
+            assert_valid(new, seed);
+        batch_unref(&new);
+        batch_unref(&old);
+    }
+}
+
+static enum err_code refuse(void *arg, uint32_t resource, uint32_t scope, struct part_attributes *part, struct err *e)
+{
+    (void)scope;
+    part->dropped = resource == 0;
+    return resource < *(uint32_t *)arg ? ERR_OK : err_set(e, ERR_INVALID, "no more");
+}
+
+static void a_failure_leaves_the_resources(void **state)
+{
+    (void)state;
+    struct batch *old = random_batch(3, NULL), *b = batch_ref(old);
+    struct err e = {0};
+    for (uint32_t left = 0; left < old->resource_count; left++) {
+        const struct part_attributes_change change = {.change = refuse, .arg = &left};
+        assert_int_equal(batch_change_part_attributes(&b, &change, &e), ERR_INVALID);
+        assert_string_equal(e.text, "no more");
+        assert_ptr_equal(b, old);
+    }
+    batch_unref(&b);
+    batch_unref(&old);
 }
 
 static bool change_nothing(void *arg, struct profile *p)
@@ -95,8 +133,8 @@ static void changed_profiles_share_their_samples(void **state)
 static bool set_attributes(void *arg, struct err *e)
 {
     struct batch *b = batch_ref(arg);
-    struct key_value attribute = {BYTES_LITERAL("k"), value_string(BYTES_LITERAL("v"))};
-    bool ok = batch_set_resource_attributes(&b, 0, &attribute, 1, e) == ERR_OK;
+    const struct attribute_put put = {.attribute = {BYTES_LITERAL("k"), value_string(BYTES_LITERAL("v"))}};
+    bool ok = put_attribute(&b, put, e) == ERR_OK;
     assert_int_equal(ok, b != arg);
     batch_unref(&b);
     return ok;
@@ -126,10 +164,9 @@ static void editing_survives_failing_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_resource_is_copied),
-        cmocka_unit_test(without_a_change_the_batch_stays),
-        cmocka_unit_test(changed_profiles_share_their_samples),
-        cmocka_unit_test(editing_survives_failing_memory),
+        cmocka_unit_test(only_the_resource_is_copied),          cmocka_unit_test(resources_can_be_dropped),
+        cmocka_unit_test(a_failure_leaves_the_resources),       cmocka_unit_test(without_a_change_the_batch_stays),
+        cmocka_unit_test(changed_profiles_share_their_samples), cmocka_unit_test(editing_survives_failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

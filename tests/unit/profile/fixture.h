@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "profile/builder.h"
+#include "profile/edit.h"
 #include "profile/validate.h"
 #include "tests/support/batch_text.h"
 #include "tests/support/random_batch.h"
@@ -80,6 +81,34 @@ static inline void run_with_failing_memory(bool (*run)(void *arg, struct err *e)
         assert_true(e.text[0] != 0);
         assert_true(n < 1000000);
     }
+}
+
+// One resource, or one of its scopes, gets this list of one attribute.
+struct attribute_put {
+    struct part_attributes_change change;
+    uint32_t resource, scope;
+    struct key_value attribute;
+    bool drops; // the resource instead
+};
+
+static inline enum err_code attribute_put(void *arg, uint32_t resource, uint32_t scope, struct part_attributes *part,
+                                          struct err *e)
+{
+    const struct attribute_put *p = arg;
+    (void)e;
+    if (resource != p->resource || scope != p->scope)
+        return ERR_OK;
+    part->list = &p->attribute;
+    part->count = 1;
+    part->dropped = p->drops;
+    return ERR_OK;
+}
+
+static inline enum err_code put_attribute(struct batch **b, struct attribute_put p, struct err *e)
+{
+    p.change.change = attribute_put;
+    p.change.arg = &p;
+    return batch_change_part_attributes(b, &p.change, e);
 }
 
 #endif

@@ -22,6 +22,7 @@ struct rig {
     struct fake_world world;
     struct fake_service service;
     char yaml[2048];
+    const char *said; // is in the log at the end; NULL = whatever
     // Told on the loop's thread; read after the end.
     size_t found;
     unsigned outcomes[FILE_OUTCOME_COUNT], given, ends;
@@ -99,6 +100,8 @@ static struct fake_seen join(struct rig *r)
         told += r->outcomes[o];
     assert_int_equal(told, r->found); // each file once
     assert_null(strstr(r->service.log, "second time"));
+    if (r->said != NULL)
+        assert_non_null(strstr(r->service.log, r->said));
     struct fake_seen seen = fake_world_seen(&r->world);
     assert_int_equal(seen.budget_at_end, 0);
     fake_service_fini(&r->service);
@@ -194,6 +197,16 @@ static void test_paths_tell_services_apart(void **state)
     assert_int_equal(seen.taken_count, 2);
 }
 
+static void test_lines_that_are_lost_are_said(void **state)
+{
+    struct rig *r = *state;
+    test_folder_write(&r->folder, "a.folded", BYTES_LITERAL("a;b 1\nno count\n"));
+    start_folder(r, "", "");
+    r->said = "a.folded: lines passed over: 1, the first: line 2: ";
+    join(r);
+    assert_int_equal(r->outcomes[FILE_SENT], 1);
+}
+
 static void test_dry_run_sends_nothing(void **state)
 {
     struct rig *r = *state;
@@ -274,10 +287,15 @@ static void test_interrupted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_imports_a_folder),      IN_FOLDER(test_files_that_are_named),
-        IN_FOLDER(test_nothing_to_do),         IN_FOLDER(test_paths_tell_services_apart),
-        IN_FOLDER(test_dry_run_sends_nothing), IN_FOLDER(test_what_the_peer_says),
-        IN_FOLDER(test_little_memory),         IN_FOLDER(test_interrupted),
+        IN_FOLDER(test_imports_a_folder),
+        IN_FOLDER(test_files_that_are_named),
+        IN_FOLDER(test_nothing_to_do),
+        IN_FOLDER(test_paths_tell_services_apart),
+        IN_FOLDER(test_lines_that_are_lost_are_said),
+        IN_FOLDER(test_dry_run_sends_nothing),
+        IN_FOLDER(test_what_the_peer_says),
+        IN_FOLDER(test_little_memory),
+        IN_FOLDER(test_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

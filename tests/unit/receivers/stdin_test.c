@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 #include "receivers/receivers.h"
+#include "receivers/stdin_reader.h"
+#include "tests/support/fake_env.h"
 #include "tests/support/fake_modules.h"
 #include "tests/support/test_folder.h"
 
@@ -100,7 +102,8 @@ static uint64_t lines_taken(const struct fake_seen *seen)
 static bool has_taken(void *arg)
 {
     struct rig *r = arg;
-    return lines_taken(&r->world.seen) >= r->wanted;
+    const struct fake_seen seen = fake_world_seen(&r->world);
+    return lines_taken(&seen) >= r->wanted;
 }
 
 static void wait_taken(struct rig *r, uint64_t lines)
@@ -143,7 +146,7 @@ static void a_file_is_read_to_its_end(void **state)
     start(&r, "interval: 1h", "");
     struct fake_seen seen = join(&r);
     assert_int_equal(lines_taken(&seen), 3);
-    assert_non_null(strstr(r.service.log, "1 lines of standard input were passed over, the first: line 4:"));
+    assert_non_null(strstr(r.service.log, "standard input: lines passed over: 1, the first: line 4:"));
     fini(&r);
     test_folder_fini(&folder);
 }
@@ -164,7 +167,7 @@ static void the_end_of_input_need_not_be_the_end(void **state)
 
 static bool was_refused_once(void *arg)
 {
-    return ((struct fake_world *)arg)->seen.sends > 0;
+    return fake_world_seen(arg).sends > 0;
 }
 
 static void what_a_peer_does_not_take_is_kept(void **state)
@@ -200,7 +203,7 @@ static uint64_t fill(struct rig *r, uint64_t from)
 
 static bool one_is_unanswered(void *arg)
 {
-    return ((struct fake_world *)arg)->seen.unanswered > 0;
+    return fake_world_seen(arg).unanswered > 0;
 }
 
 static void a_writer_waits_instead_of_losing(void **state)
@@ -261,6 +264,40 @@ static void the_end_of_the_program_sends_what_was_read(void **state)
     fini(&r);
 }
 
+static void note_stopped(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_stopped(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void standard_input_has_one_reader(void **state)
+{
+    (void)state;
+    struct fake_env env;
+    fake_env_init(&env, 1);
+    struct receiver receiver = {.component = {.loop = &env.loop, .env = &env.env}};
+    const struct stdin_settings settings = {.interval_nanos = 3600 * NANOS_PER_SECOND, .max_bytes = 4096};
+    const struct profile_file_options options = {.format = NULL};
+    struct stdin_reader *first, *second;
+    struct err e = {0};
+    bool stopped = false;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(stdin_reader_create(&receiver, ends[0], &settings, &options, &first, &e), ERR_OK);
+    assert_int_equal(stdin_reader_create(&receiver, ends[0], &settings, &options, &second, &e), ERR_IO);
+    assert_non_null(strstr(e.text, "because another receiver does"));
+    assert_null(second);
+    stdin_reader_stop(first, note_stopped, &stopped);
+    fake_env_run_until(&env, is_stopped, &stopped);
+    close(ends[0]);
+    close(ends[1]);
+    fake_env_fini(&env);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_writer_waits_instead_of_losing),
         cmocka_unit_test(a_line_larger_than_a_part_is_passed_over),
         cmocka_unit_test(the_end_of_the_program_sends_what_was_read),
+        cmocka_unit_test(standard_input_has_one_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,10 @@ static void functions_differ_by_file(void **state)
 {
     (void)state;
     struct batch *b = batch_of(
-        "cpu", "ns", (const char *[]){"run@a.py", "run@b.py", "run!/bin/x", "run!/bin/y", "run@a.py!/bin/x", NULL});
+        "cpu", "ns",
+        (const char *[]){"run@a.py", "run@b.py", "run!/bin/x", "run!/bin/y", "run@a.py!/bin/x", "run@/bin/x", NULL});
     struct call_tree t = tree_of(b, NULL);
-    assert_tree(&t, "run 17 17;run 2 2;run 4 4;run 8 8;");
+    assert_tree(&t, "run 17 17;run 2 2;run 4 4;run 8 8;run 32 32;");
     for (uint32_t i = 1; i < t.function_count; i++)
         assert_int_equal(t.functions[i].namesake, 1);
     call_tree_fini(&t);
@@ -316,7 +317,7 @@ static void depth_is_no_recursion(void **state)
     struct call_tree t = tree_of(b, NULL);
     assert_int_equal(t.node_count, DEPTH + 1);
     struct function_table table;
-    assert_int_equal(function_table_build(&t, &table, NULL), ERR_OK);
+    assert_int_equal(function_table_build((const struct batch *const[]){b}, 1, &plain, &table, NULL), ERR_OK);
     assert_int_equal(table.count, 1);
     assert_int_equal(table.rows[0].total[0], 1);
     function_table_fini(&table);
@@ -332,14 +333,10 @@ static void memory_may_be_out(void **state)
     const struct batch *sides[] = {b, b};
     for (size_t n = 1;; n++) {
         struct call_tree t;
-        struct function_table table = {0};
         struct err e = {0};
         mem_fail_from(n);
         enum err_code rc = call_tree_build(sides, 2, &plain, &t, &e);
-        if (rc == ERR_OK)
-            rc = function_table_build(&t, &table, &e);
         mem_fail_from(0);
-        function_table_fini(&table);
         call_tree_fini(&t);
         if (rc == ERR_OK) {
             assert_true(n > 10);

@@ -118,11 +118,23 @@ static void frames_are_in_preorder_widest_first(void **state)
     struct call_tree tree = small_tree();
     char *data = page_data(&tree, 1);
     assert_holds(data, "\"f\":[0,0,1,2,1]"); // all, aa, bb, cc, bb
-    assert_holds(data, "\"u\":[0,0,0,1,2]");
-    assert_holds(data, "\"s\":[[0,10,40,20,30]]");
+    assert_holds(data, "\"u\":[3,1,0,2]");
+    assert_holds(data, "\"s\":[[1,10,0,40,0,20,0,30]]");
     assert_holds(data, "\"samples\":4,\"cut\":0,\"wide\":false");
     assert_holds(data, "\"title\":\"a \\u0026 b\"");
     free(data);
+}
+
+static void what_was_left_out_is_said(void **state)
+{
+    (void)state;
+    struct call_tree tree = small_tree();
+    char *data = page_data(&tree, 1);
+    assert_null(strstr(data, "\"small\""));
+    free(data);
+    tree.small_nodes = 3;
+    tree.small_share = 0.0001;
+    assert_data_holds(&tree, "\"wide\":false,\"small\":3,\"below\":0.01,");
 }
 
 static void a_page_is_the_same_every_time(void **state)
@@ -160,7 +172,7 @@ static const struct {
 } hostile[] = {
     {TEXT("</script><script>x()</script>"), "\"\\u003c/script\\u003e\\u003cscript\\u003ex()\\u003c/script\\u003e\"",
      "&#60;/script&#62;&#60;script&#62;x()"},
-    {TEXT("a\"b'c\\d&e"), "\"a\\u0022b'c\\u005cd\\u0026e\"", ">a&#34;b&#39;c\\d&#38;e<"},
+    {TEXT("a\"b'c\\d&e"), "\"a\\u0022b'c\\u005cd\\u0026e\"", ">a&#34;b&#39;c\\d&#38;e"},
     {TEXT("a\0b\x1b[31m\r\n\x7f"), "\"a\\\\u0000b\\\\u001b[31m\\\\u000d\\\\u000a\\\\u007f\"",
      "a\\u0000b\\u001b[31m\\u000d\\u000a\\u007f"},
     {TEXT("\xE2\x80\xAE"
@@ -199,13 +211,13 @@ static void numbers_are_exact(void **state)
         int64_t value;
         const char *text;
     } cases[] = {
-        {0, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[0,0],\n\"s\":[[0,0]]"},
-        {-5, "[[0,-5]]"},
-        {9007199254740991, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[0,0],\n\"s\":[[0,9007199254740991]]"},
-        {9007199254740992, "\"wide\":true,\n\"f\":[0,0],\n\"u\":[0,0],\n\"s\":[[0,\"9007199254740992\"]]"},
-        {-9007199254740992, "[[0,\"-9007199254740992\"]]"},
-        {INT64_MAX, "[[0,\"9223372036854775807\"]]"},
-        {INT64_MIN, "[[0,\"-9223372036854775808\"]]"},
+        {0, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[],\n\"s\":[[]]"},
+        {-5, "[[1,-5]]"},
+        {9007199254740991, "\"wide\":false,\n\"f\":[0,0],\n\"u\":[],\n\"s\":[[1,9007199254740991]]"},
+        {9007199254740992, "\"wide\":true,\n\"f\":[0,0],\n\"u\":[],\n\"s\":[[1,\"9007199254740992\"]]"},
+        {-9007199254740992, "[[1,\"-9007199254740992\"]]"},
+        {INT64_MAX, "[[1,\"9223372036854775807\"]]"},
+        {INT64_MIN, "[[1,\"-9223372036854775808\"]]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct call_function f = NAME("x");
@@ -291,12 +303,13 @@ static void two_sides_are_compared(void **state)
     };
     struct call_tree tree = tree_of(functions, 3, n, 3);
     tree.side_count = 2;
-    assert_data_holds(&tree, "\"s\":[[0,100,0],\n[0,100,100]]");
+    assert_data_holds(&tree, "\"s\":[[1,100],\n[1,100,0,100]]");
     char *picture = made(make_picture, &tree);
-    assert_holds(picture, "self 100 ns → 100 ns\ntotal 100 ns (100.00 %) → 100 ns (50.00 %)</title><rect class=\"d0\" "
-                          "x=\"12.00\" y=\"86\" width=\"881.00\"");
-    assert_holds(picture, "<rect class=\"d10\" x=\"894.00\"");
-    assert_holds(picture, "<rect class=\"d5\""); // the root
+    assert_holds(picture, "<path class=\"d0\" d=\"M12 86h881v19H12\"><title>aa: 100 ns (100.00 %) → 100 ns (50.00 %), "
+                          "self 100 ns → 100 ns</title></path>");
+    assert_holds(picture, "<path class=\"d10\" d=\"M894 86");
+    assert_holds(picture, "<path class=\"d5\" d=\"M12 66h1175v19H12\"><title>all: 100 ns (100.00 %) → 200 ns (100.00 "
+                          "%)</title></path><text x=\"16\" y=\"80\">all</text>"); // nothing of its own
     free(picture);
 }
 
@@ -312,7 +325,7 @@ static void narrow_frames_are_left_out_and_counted(void **state)
     struct call_tree tree = tree_of(functions, 3, n, 4);
     char *picture = made(make_picture, &tree);
     assert_holds(picture, "2 frames narrower than 0.5 px left out.");
-    assert_int_equal(occurrences(picture, "<g>"), 2);
+    assert_int_equal(occurrences(picture, "<path"), 2);
     assert_null(strstr(picture, ">bb"));
     free(picture);
     n[1].self[0] = 1000000;
@@ -327,9 +340,9 @@ static void an_empty_profile_is_a_page_too(void **state)
     (void)state;
     struct call_node root = {0};
     struct call_tree tree = tree_of(NULL, 0, &root, 1);
-    assert_data_holds(&tree, "\"f\":[0],\n\"u\":[0],\n\"s\":[[0]]");
+    assert_data_holds(&tree, "\"f\":[0],\n\"u\":[],\n\"s\":[[]]");
     char *picture = made(make_picture, &tree);
-    assert_holds(picture, "<rect class=\"c16\"");
+    assert_holds(picture, "<path class=\"c16\"");
     free(picture);
 }
 
@@ -339,7 +352,7 @@ static void values_that_cancel_out_keep_their_place(void **state)
     struct call_node n[] = {{0}, {.function = 0, .self = {5}}, {.function = 1, .self = {-5}}};
     struct call_tree tree = tree_of(functions, 3, n, 3);
     char *picture = made(make_picture, &tree);
-    assert_int_equal(occurrences(picture, "width=\"587.00\""), 2);
+    assert_int_equal(occurrences(picture, "h587v"), 2);
     free(picture);
 }
 
@@ -405,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_in_preorder_widest_first),
+        cmocka_unit_test(what_was_left_out_is_said),
         cmocka_unit_test(a_page_is_the_same_every_time),
         cmocka_unit_test(a_page_stands_alone),
         cmocka_unit_test(hostile_names_are_harmless),

@@ -56,8 +56,14 @@ static void values_are_in_their_unit(void **state)
     assert_value(7200000, "milliseconds", "2.00 h");
     assert_value(INT64_MIN, "s", "-2562047788015216 h");
     assert_value(812, "bytes", "812 B");
-    assert_value(-12400000, "bytes", "-12.4 MB");
-    assert_value(INT64_MIN, "bytes", "-9.2 EB");
+    assert_value(0, "bytes", "0 B");
+    assert_value(1023, "bytes", "1023 B");
+    assert_value(1024, "bytes", "1.00 KiB");
+    assert_value((1 << 20) - 513, "bytes", "1023 KiB");
+    assert_value((1 << 20) - 512, "bytes", "1.00 MiB");
+    assert_value(-12400000, "bytes", "-11.8 MiB");
+    assert_value(480279244, "By", "458 MiB"); // pprof: 458.03MB
+    assert_value(INT64_MIN, "bytes", "-8.00 EiB");
     assert_value(1234567, "count", "1234567");
     assert_value(INT64_MIN, "", "-9223372036854775808");
 }
@@ -81,17 +87,14 @@ static void print(void (*printer)(const struct function_table *, uint32_t, struc
 {
     static const struct call_tree_options options = {0};
     const struct batch *sides[] = {a, b};
-    struct call_tree tree;
     struct function_table table;
-    assert_int_equal(call_tree_build(sides, b != NULL ? 2 : 1, &options, &tree, NULL), ERR_OK);
-    assert_int_equal(function_table_build(&tree, &table, NULL), ERR_OK);
+    assert_int_equal(function_table_build(sides, b != NULL ? 2 : 1, &options, &table, NULL), ERR_OK);
     function_table_sort(&table, order);
     buf_init(out, MAX_BYTES);
     printer(&table, rows, out);
     assert_true(clean_text_is(buf_bytes(out)));
     assert_int_equal(out->data[out->len - 1], '\n');
     function_table_fini(&table);
-    call_tree_fini(&tree);
     batch_unref(&a);
     batch_unref(&b);
 }
