@@ -2,6 +2,7 @@
 #include "codec/compress.h"
 
 #include "base/mem.h"
+#include "codec/snappy.h"
 
 #include <libdeflate.h>
 #include <stdint.h>
@@ -9,7 +10,7 @@
 #include <zstd_errors.h>
 
 enum {
-    GZIP_MAX_RATIO = 1032,        // of deflate: 258 bytes from 2 bits
+    DEFLATE_MAX_RATIO = 1032,     // 258 bytes from 2 bits
     ZSTD_WINDOW_LOG_MAX = 23,     // RFC 9659: 8 MiB
     ZSTD_BLOCK_BYTES = 128 << 10, // what a block of 4 bytes can inflate to
     GZIP_DEFAULT_LEVEL = 1,       // of libdeflate
@@ -17,9 +18,8 @@ enum {
 };
 
 static const char *const names[] = {
-    [COMPRESSION_NONE] = "none",
-    [COMPRESSION_GZIP] = "gzip",
-    [COMPRESSION_ZSTD] = "zstd",
+    [COMPRESSION_NONE] = "none",       [COMPRESSION_GZIP] = "gzip",     [COMPRESSION_ZSTD] = "zstd",
+    [COMPRESSION_DEFLATE] = "deflate", [COMPRESSION_SNAPPY] = "snappy",
 };
 
 static bool has_gzip_magic(struct bytes data)
@@ -44,7 +44,7 @@ const char *compression_name(enum compression c)
 
 bool compression_from_name(const char *name, enum compression *out)
 {
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
+    for (size_t i = 0; i <= COMPRESSION_ZSTD; i++) {
         if (strcmp(name, names[i]) == 0) {
             *out = (enum compression)i;
             return true;
@@ -103,28 +103,31 @@ static size_t gzip_size_hint(struct bytes data)
     return hint != 0 ? hint : 64;
 }
 
-static enum err_code gzip_member(const struct inflate *in, struct libdeflate_decompressor *d, struct bytes data,
-                                 size_t *used_out)
+typedef enum libdeflate_result deflate_fn(struct libdeflate_decompressor *d, const void *data, size_t len, void *to,
+                                          size_t space, size_t *used_out, size_t *made_out);
+
+// name: of the container that run reads.
+static enum err_code deflate_member(const struct inflate *in, struct libdeflate_decompressor *d, deflate_fn *run,
+                                    const char *name, struct bytes data, size_t *used_out)
 {
-    size_t most = smaller(room_left(in), data.len * GZIP_MAX_RATIO + 64);
-    size_t want = smaller(gzip_size_hint(data), most);
+    size_t most = smaller(room_left(in), data.len * DEFLATE_MAX_RATIO + 64);
+    size_t want = smaller(run == libdeflate_gzip_decompress_ex ? gzip_size_hint(data) : 4 * data.len, most);
     for (;;) {
         size_t space, made = 0;
         // With some to spare, untouched: so what is made of a profile fits where its bytes were.
         if (!room(in, want + want / 8, &space))
             return no_memory(in);
-        enum libdeflate_result rc =
-            libdeflate_gzip_decompress_ex(d, data.data, data.len, in->out->data + in->out->len, space, used_out, &made);
+        enum libdeflate_result rc = run(d, data.data, data.len, in->out->data + in->out->len, space, used_out, &made);
         if (rc == LIBDEFLATE_SUCCESS) {
             in->out->len += made;
             return ERR_OK;
         }
         if (rc != LIBDEFLATE_INSUFFICIENT_SPACE)
-            return err_set(in->e, ERR_INVALID, "gzip data is damaged or cut off");
+            return err_set(in->e, ERR_INVALID, "%s data is damaged or cut off", name);
         if (space >= room_left(in))
-            return limit_reached(in, "gzip", (uint64_t)in->max_bytes + 1);
+            return limit_reached(in, name, (uint64_t)in->max_bytes + 1);
         if (space >= most)
-            return err_set(in->e, ERR_INVALID, "gzip data is damaged");
+            return err_set(in->e, ERR_INVALID, "%s data is damaged", name);
         want = smaller(space > most / 2 ? most : 2 * space + 64, most);
     }
 }
@@ -137,7 +140,7 @@ static enum err_code inflate_gzip(const struct inflate *in, struct bytes data)
     enum err_code code;
     do {
         size_t used = 0;
-        code = gzip_member(in, d, data, &used);
+        code = deflate_member(in, d, libdeflate_gzip_decompress_ex, "gzip", data, &used);
         data.data += used;
         data.len -= used;
         if (code == ERR_OK && data.len > 0 && !has_gzip_magic(data))
@@ -145,6 +148,40 @@ static enum err_code inflate_gzip(const struct inflate *in, struct bytes data)
     } while (code == ERR_OK && data.len > 0);
     libdeflate_free_decompressor(d);
     return code;
+}
+
+// RFC 1950's two bytes: method 8, and a check.
+static bool has_zlib_head(struct bytes data)
+{
+    return data.len >= 2 && (data.data[0] & 0x0f) == 8 && (data.data[0] << 8 | data.data[1]) % 31 == 0;
+}
+
+static enum err_code inflate_deflate(const struct inflate *in, struct bytes data)
+{
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    size_t used = 0;
+    if (d == NULL)
+        return no_memory(in);
+    deflate_fn *run = has_zlib_head(data) ? libdeflate_zlib_decompress_ex : libdeflate_deflate_decompress_ex;
+    enum err_code code = deflate_member(in, d, run, "deflate", data, &used);
+    libdeflate_free_decompressor(d);
+    if (code == ERR_OK && used != data.len)
+        code = err_set(in->e, ERR_INVALID, "%zu bytes follow the deflate data", data.len - used);
+    return code;
+}
+
+static enum err_code inflate_snappy(const struct inflate *in, struct bytes data)
+{
+    switch (snappy_inflate(data, in->max_bytes, in->out)) {
+    case SNAPPY_OK:
+        return ERR_OK;
+    case SNAPPY_TOO_LARGE:
+        return limit_reached(in, "snappy", (uint64_t)in->max_bytes + 1);
+    case SNAPPY_NO_MEMORY:
+        return no_memory(in);
+    default:
+        return err_set(in->e, ERR_INVALID, "snappy data is damaged or cut off");
+    }
 }
 
 // The limit cuts the space off, so one byte more is asked for to learn whether there was more to come.
@@ -240,6 +277,10 @@ static enum err_code inflate(const struct inflate *in, enum compression c, struc
         return inflate_gzip(in, data);
     case COMPRESSION_ZSTD:
         return inflate_zstd(in, data);
+    case COMPRESSION_DEFLATE:
+        return inflate_deflate(in, data);
+    case COMPRESSION_SNAPPY:
+        return inflate_snappy(in, data);
     default:
         return copy_plain(in, data);
     }
@@ -278,6 +319,7 @@ struct compressor *compressor_create(enum compression kind, int level)
         c->gzip = libdeflate_alloc_compressor(level > 12 ? 12 : level > 0 ? level : GZIP_DEFAULT_LEVEL);
     if (kind == COMPRESSION_ZSTD)
         zstd_create(c, level);
+    CHECK(kind <= COMPRESSION_ZSTD);
     if (kind != COMPRESSION_NONE && c->gzip == NULL && c->zstd == NULL)
         compressor_destroy(&c);
     return c;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole-buffer compression: gzip (RFC 1952, several members), zstd (RFC 8878, window at most 8 MiB as
-// RFC 9659 asks), none. Output is always bounded.
+// RFC 9659 asks), none; deflate (RFC 1950, or 1951 as some send it) and
+// snappy (a block or frames) are only read. Output is always bounded.
 #ifndef CODEC_COMPRESS_H
 #define CODEC_COMPRESS_H
 
 #include "base/buf.h"
 #include "base/err.h"
 
-enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD };
+enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD, COMPRESSION_DEFLATE, COMPRESSION_SNAPPY };
 
 // By the magic bytes at the start; anything else is NONE.
 enum compression compression_detect(struct bytes data);
 // "gzip", "zstd", "none": also the HTTP content coding (none = identity). NULL-terminated list order is stable.
 const char *compression_name(enum compression c);
+// Of those that can be written.
 bool compression_from_name(const char *name, enum compression *out);
 
 // Inflates all members/frames of data into out (appended; out's max_bytes does not bound it). More than

@@ -158,6 +158,15 @@ enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, 
     return m->code;
 }
 
+enum err_code otlp_request_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+                                  struct decode_report *report, struct err *e)
+{
+    struct otlp_messages m;
+    otlp_messages_init(&m, options, e);
+    (void)!otlp_messages_add(&m, data);
+    return otlp_messages_finish(&m, out, report);
+}
+
 // --- streams ---
 
 static size_t message_len(struct bytes data)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that hold several OTLP requests: they become one batch. Internal to codec/.
+// OTLP requests with the options of all formats; those of a file that holds several become one batch. Struct
+// otlp_messages is internal to codec/.
 #ifndef CODEC_OTLP_MESSAGES_H
 #define CODEC_OTLP_MESSAGES_H
 
@@ -21,6 +22,10 @@ enum err_code otlp_messages_add(struct otlp_messages *m, struct bytes request) M
 enum err_code otlp_messages_add_json(struct otlp_messages *m, struct bytes data) MUST_USE;
 // The batch, with the options' resource attributes, if all went well; frees what m holds in every case.
 enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, struct decode_report *report) MUST_USE;
+
+// Exactly one request: nothing else is recognised, or inflated.
+enum err_code otlp_request_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+                                  struct decode_report *report, struct err *e) MUST_USE;
 
 // One request, or a stream, as the file exporter writes it: each request behind its length in 4 bytes, big-endian,
 // compressed or not; compressed ones may be JSON, too.

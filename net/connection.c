@@ -6,6 +6,9 @@
 #include "net/http1_client.h"
 #include "net/lookup.h"
 
+#include <stdio.h>
+#include <sys/un.h>
+
 enum {
     READ_BYTES = 64 << 10,
     TLS_CHUNK_BYTES = 16 << 10,  // one record
@@ -33,8 +36,13 @@ struct connection {
     struct sockaddr_storage address; // the target's
     struct address_list candidates;  // in the order they are tried
     size_t candidate_at;
-    uv_tcp_t tcp;
-    bool tcp_live, next_when_closed;
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } socket;
+    bool socket_live, next_when_closed;
     uv_connect_t connecting;
     struct http1_response *tunnel;
 
@@ -59,6 +67,10 @@ static uint64_t connect_time_left_ms(const struct connection *c)
 static const char *where(const struct connection *c, char text[URL_AUTHORITY_MAX])
 {
     bool tunnelled = c->phase > CONNECTING;
+    if (c->address.ss_family == AF_UNIX) {
+        snprintf(text, URL_AUTHORITY_MAX, "unix:%s", ((const struct sockaddr_un *)&c->address)->sun_path);
+        return text;
+    }
     const struct proxy *proxy = tunnelled ? NULL : c->target.proxy;
     return proxy ? authority_format(proxy->host, proxy->port, text) : authority_format(c->host, c->target.port, text);
 }
@@ -80,10 +92,10 @@ static void on_timer_closed(uv_handle_t *handle)
     maybe_free(handle->data);
 }
 
-static void on_tcp_closed(uv_handle_t *handle)
+static void on_socket_closed(uv_handle_t *handle)
 {
     struct connection *c = handle->data;
-    c->tcp_live = false;
+    c->socket_live = false;
     if (c->next_when_closed && !c->closing) {
         c->next_when_closed = false;
         c->pending--; // the timer still counts
@@ -93,10 +105,10 @@ static void on_tcp_closed(uv_handle_t *handle)
     maybe_free(c);
 }
 
-static void close_tcp(struct connection *c)
+static void close_socket(struct connection *c)
 {
-    if (c->tcp_live && !uv_is_closing((uv_handle_t *)&c->tcp))
-        uv_close((uv_handle_t *)&c->tcp, on_tcp_closed);
+    if (c->socket_live && !uv_is_closing(&c->socket.handle))
+        uv_close(&c->socket.handle, on_socket_closed);
 }
 
 static void release_parts(struct connection *c)
@@ -118,7 +130,7 @@ static void send_last_words(struct connection *c)
     if (c->phase == OPEN)
         tls_session_goodbye(c->tls);
     uv_buf_t b = uv_buf_init((char *)out->data, (unsigned)out->len);
-    if (out->len > 0 && uv_try_write((uv_stream_t *)&c->tcp, &b, 1) < 0)
+    if (out->len > 0 && uv_try_write(&c->socket.stream, &b, 1) < 0)
         buf_clear(out);
 }
 
@@ -131,7 +143,7 @@ void connection_close(struct connection *c)
     if (c->resolving)
         lookup_cancel(&c->lookup);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
-    close_tcp(c);
+    close_socket(c);
     release_parts(c);
 }
 
@@ -140,7 +152,7 @@ static void end(struct connection *c, const struct err *e)
     send_last_words(c);
     c->phase = ENDED;
     uv_timer_stop(&c->timer);
-    close_tcp(c);
+    close_socket(c);
     c->events->on_end(c->owner, e);
 }
 
@@ -183,7 +195,7 @@ static void on_write_done(uv_write_t *write, int status);
 static void send_bufs(struct connection *c, const uv_buf_t *bufs, unsigned count)
 {
     c->writing = true;
-    int status = uv_write(&c->write, (uv_stream_t *)&c->tcp, bufs, count, on_write_done);
+    int status = uv_write(&c->write, &c->socket.stream, bufs, count, on_write_done);
     if (status == 0)
         return;
     c->writing = false;
@@ -398,10 +410,10 @@ static void on_connected(uv_connect_t *connecting, int status)
     if (c->closing || c->phase != CONNECTING || c->next_when_closed)
         return;
     if (status == 0)
-        status = uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+        status = uv_read_start(&c->socket.stream, on_alloc, on_read);
     if (status < 0 && c->candidate_at < c->candidates.count) {
         c->next_when_closed = true;
-        close_tcp(c);
+        close_socket(c);
     } else if (status < 0) {
         end_with_status(c, status);
     } else if (c->target.tls != NULL || c->target.proxy != NULL) {
@@ -418,23 +430,31 @@ static void limit_attempt(struct connection *c)
     uv_timer_start(&c->timer, on_timer, connect_time_left_ms(c) / (c->candidates.count - c->candidate_at), 0);
 }
 
+static void connect_tcp(struct connection *c, const struct sockaddr *address)
+{
+    int status = uv_tcp_connect(&c->connecting, &c->socket.tcp, address, on_connected);
+    if (status == 0) {
+        uv_tcp_nodelay(&c->socket.tcp, 1);
+        uv_tcp_keepalive(&c->socket.tcp, 1, KEEPALIVE_SECONDS);
+    } else {
+        on_connected(&c->connecting, status);
+    }
+}
+
 static void try_next_address(struct connection *c)
 {
     c->phase = CONNECTING;
     limit_attempt(c);
-    const struct sockaddr *address = (const struct sockaddr *)&c->candidates.items[c->candidate_at++];
-    int status = uv_tcp_init(c->loop, &c->tcp);
-    CHECK(status == 0);
-    c->tcp.data = c;
-    c->tcp_live = true;
+    const struct sockaddr_storage *address = &c->candidates.items[c->candidate_at++];
+    bool is_unix = address->ss_family == AF_UNIX;
+    CHECK((is_unix ? uv_pipe_init(c->loop, &c->socket.pipe, 0) : uv_tcp_init(c->loop, &c->socket.tcp)) == 0);
+    c->socket.handle.data = c;
+    c->socket_live = true;
     c->pending++;
-    status = uv_tcp_connect(&c->connecting, &c->tcp, address, on_connected);
-    if (status == 0) {
-        uv_tcp_nodelay(&c->tcp, 1);
-        uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_SECONDS);
-    } else {
-        on_connected(&c->connecting, status);
-    }
+    if (is_unix)
+        uv_pipe_connect(&c->connecting, &c->socket.pipe, ((const struct sockaddr_un *)address)->sun_path, on_connected);
+    else
+        connect_tcp(c, (const struct sockaddr *)address);
 }
 
 static void on_resolved(struct lookup *l, struct address_list *found, const struct err *e)
@@ -488,7 +508,7 @@ static void on_connect_time_is_up(struct connection *c)
 {
     if (c->phase == CONNECTING && c->candidate_at < c->candidates.count) {
         c->next_when_closed = true;
-        close_tcp(c);
+        close_socket(c);
         return;
     }
     if (c->phase == RESOLVING)

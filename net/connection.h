@@ -14,7 +14,7 @@ struct connection;
 struct connection_target {
     const char *host; // copied
     uint16_t port;
-    const struct sockaddr_storage *address; // NULL = resolve the host; copied
+    const struct sockaddr_storage *address; // NULL = resolve the host; AF_UNIX too; copied
     const struct proxy *proxy;              // NULL = direct, else through CONNECT; must outlive the connection
     struct tls_context *tls;                // NULL = plain; must outlive the connection
     const char *alpn;                       // protocols to offer: "h2", "h2,http/1.1"; a literal; NULL = none

@@ -25,9 +25,9 @@ struct grpc_call {
 static enum grpc_status status_of_reset(int64_t code)
 {
     static const enum grpc_status statuses[] = {
-        [0] = GRPC_INTERNAL,  [1] = GRPC_INTERNAL,     [2] = GRPC_INTERNAL,           [3] = GRPC_INTERNAL,
-        [4] = GRPC_INTERNAL,  [5] = GRPC_UNKNOWN,      [6] = GRPC_INTERNAL,           [7] = GRPC_UNAVAILABLE,
-        [8] = GRPC_CANCELLED, [9] = GRPC_INTERNAL,     [10] = GRPC_INTERNAL,          [11] = GRPC_RESOURCE_EXHAUSTED,
+        [0] = GRPC_INTERNAL,           [1] = GRPC_INTERNAL, [2] = GRPC_INTERNAL,  [3] = GRPC_INTERNAL,
+        [4] = GRPC_INTERNAL,           [5] = GRPC_UNKNOWN,  [6] = GRPC_INTERNAL,  [7] = GRPC_UNAVAILABLE,
+        [8] = GRPC_CANCELLED,          [9] = GRPC_INTERNAL, [10] = GRPC_INTERNAL, [11] = GRPC_RESOURCE_EXHAUSTED,
         [12] = GRPC_PERMISSION_DENIED,
     };
     if (code == HTTP2_NO_RESET)

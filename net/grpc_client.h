@@ -8,8 +8,8 @@
 #include "net/http_client.h"
 
 struct grpc_request {
-    const char *origin; // "https://host:4317"; a path in it is left out
-    const char *path;   // "/package.Service/Method"
+    const char *origin;          // "https://host:4317"; a path in it is left out
+    const char *path;            // "/package.Service/Method"
     struct bytes message;        // borrowed until on_done; at most UINT32_MAX bytes
     const char *encoding;        // what the message is compressed with ("gzip"); NULL = not
     const char *accept_encoding; // of the answer; NULL = "identity"
@@ -24,8 +24,8 @@ struct grpc_response {
     enum http_outcome outcome; // ANSWERED: the service, or something before it
     enum grpc_status status;   // always set: the peer's, or what the outcome means
     bool is_peers_status;      // grpc-status was there
-    const char *message;       // one sentence; the peer's, decoded (not clean: for logs see clean_text), or ours; may be ""
-    struct bytes body;         // the message, when OK
+    const char *message; // one sentence; the peer's, decoded (not clean: for logs see clean_text), or ours; may be ""
+    struct bytes body;   // the message, when OK
     const char *body_encoding; // what it is compressed with; NULL = not
     struct bytes details;      // google.rpc.Status of grpc-status-details-bin; empty without
     bool may_have_been_processed;

@@ -43,7 +43,8 @@ static void write_header(struct buf *head, const char *name, const char *value)
 
 static bool has_length(const struct http_request *request)
 {
-    return request->body_prefix.len + request->body.len > 0 || (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0);
+    return request->body_prefix.len + request->body.len > 0 ||
+           (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0);
 }
 
 void http1_request_write(struct buf *head, const struct http1_request_line *line, const struct http_request *request)

@@ -15,7 +15,7 @@ struct http1_headers {
     struct buf text;
     struct http1_header_place *places;
     size_t count, capacity;
-    size_t max_bytes; // LIMIT_HTTP_HEADER_BYTES unless changed
+    size_t max_bytes;  // LIMIT_HTTP_HEADER_BYTES unless changed
     size_t seen_bytes; // also what is not kept: trailers, chunk extensions, earlier 1xx
     bool in_value, complete;
     bool too_large, no_memory;
@@ -24,7 +24,7 @@ struct http1_headers {
 void http1_headers_init(struct http1_headers *h);
 void http1_headers_fini(struct http1_headers *h);
 void http1_headers_limit(struct http1_headers *h, size_t max_bytes); // right after init
-void http1_headers_clear(struct http1_headers *h); // forgets the headers, keeps seen_bytes
+void http1_headers_clear(struct http1_headers *h);                   // forgets the headers, keeps seen_bytes
 
 // The pieces as they come. false: too_large or no_memory says why. After complete (then trailers come)
 // pieces are counted and forgotten.

@@ -5,11 +5,13 @@
 #include "net/http_engine.h"
 
 enum {
-    READ_BYTES = 16 << 10,
+    READ_BYTES = 8 << 10,
     READ_BODY_BYTES = 64 << 10,
     ANSWER_HEAD_MAX_BYTES = 64 << 10,
     // A refused body of so many bytes is read and dropped, so that the connection lives on.
     DROP_MAX_BYTES = 256 << 10,
+    // So many pipelined requests are served before others have their turn.
+    PIPELINED_AT_ONCE = 32,
 };
 
 struct http1_server {
@@ -230,7 +232,7 @@ static size_t produce(struct http_engine *e, uint8_t *room, size_t size)
 {
     struct http1_server *s = of(e);
     size_t n = 0;
-    for (;;) {
+    for (int i = 0; i < PIPELINED_AT_ONCE; i++) {
         n += take(&s->out, &s->out_sent, room + n, size - n);
         n += take(&s->body, &s->body_sent, room + n, size - n);
         if (s->out_sent < s->out.len || s->body_sent < s->body.len)
@@ -243,6 +245,7 @@ static size_t produce(struct http_engine *e, uint8_t *room, size_t size)
             return n;
         next_request(s);
     }
+    return n;
 }
 
 static bool is_idle(const struct http_engine *e)

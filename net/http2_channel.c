@@ -208,7 +208,7 @@ static void abandon(struct http_channel *ch, struct http_attempt *a)
 {
     http2_client_cancel(ch->http2, &a->h2);
     flush(ch);
-    connection_wake_after(ch->connection, 0); // there may be room for another
+    schedule(ch);
 }
 
 static size_t room(const struct http_channel *ch)

@@ -133,8 +133,8 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     if (buf_ok(&s->body))
         return 0;
     if (s->body.too_large)
-        err_set(&s->error, ERR_LIMIT, "the response's body has more than %zu bytes, allowed are %zu",
-                s->body.max_bytes, s->body.max_bytes);
+        err_set(&s->error, ERR_LIMIT, "the response's body has more than %zu bytes, allowed are %zu", s->body.max_bytes,
+                s->body.max_bytes);
     finish_bad(arg, s, "out of memory");
     nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
     return 0;
@@ -200,7 +200,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         break;
     }
     bool body_or_head = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
-    if (s != NULL && s->fate == HTTP2_PENDING && body_or_head && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 && !is_head(s))
+    if (s != NULL && s->fate == HTTP2_PENDING && body_or_head && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
+        !is_head(s))
         answered(c, s);
     return 0;
 }
@@ -379,8 +380,7 @@ bool http2_client_draining(const struct http2_client *c)
 
 size_t http2_client_room(const struct http2_client *c)
 {
-    uint32_t allowed =
-        nghttp2_session_get_remote_settings(c->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+    uint32_t allowed = nghttp2_session_get_remote_settings(c->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
     size_t max = allowed < MAX_STREAMS ? allowed : MAX_STREAMS;
     if (!c->settled || http2_client_draining(c) || c->active >= max)
         return 0;

@@ -20,8 +20,8 @@ static nghttp2_nv make_nv(const char *name, struct bytes value, bool secret)
 // Of one connection (RFC 9113 §8.2.2), or written by us.
 static bool is_dropped(const struct http_header *h)
 {
-    static const char *const names[] = {"Host",       "Connection", "Keep-Alive",    "Proxy-Connection",
-                                        "Transfer-Encoding", "Upgrade",    "Content-Length"};
+    static const char *const names[] = {
+        "Host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "Content-Length"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcasecmp(h->name, names[i]) == 0)
             return true;

@@ -53,7 +53,7 @@ static inline bool http2_ids_open(struct http2_ids *ids, int32_t id)
     if (id <= 0 || id % 2 == 0)
         return true;
     if (id > ids->highest) {
-        uint32_t steps = (uint32_t)(id - ids->highest + 1) / 2;
+        uint32_t steps = ((uint32_t)id - (uint32_t)ids->highest + 1) / 2;
         ids->opened = (steps < 64 ? ids->opened << steps : 0) | 1;
         ids->highest = id;
         return true;

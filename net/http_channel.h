@@ -54,8 +54,8 @@ struct channel_protocol {
 extern const struct channel_protocol http1_channel, http2_channel;
 
 struct http_channel {
-    struct http_channel *next;      // the pool's
-    struct http_endpoint *endpoint; // the pool's
+    struct http_channel *next;           // the pool's
+    struct http_endpoint *endpoint;      // the pool's
     struct http_channel_options options; // strings and what the target points to outlive the channel
     const struct http_channel_events *events;
     void *owner;

@@ -6,6 +6,8 @@
 #include "net/http_pool.h"
 #include "net/sigpipe.h"
 
+#include <sys/un.h>
+
 enum {
     DEFAULT_CONNECTIONS = 100,
     DEFAULT_IDLE_SECONDS = 90,
@@ -93,6 +95,7 @@ static void answered(struct http_call *call)
     struct http_response response;
     http_attempt_view(&call->attempt, &response);
     response.may_have_been_processed = true;
+    response.reset_code = HTTP2_NO_RESET;
     finish(call, &response);
 }
 
@@ -107,9 +110,12 @@ static bool may_resend(const struct http_call *call, enum attempt_end end)
 void http_call_ended(struct http_call *call, enum attempt_end end, const struct err *e)
 {
     static const enum http_outcome outcomes[] = {
-        [ATTEMPT_ANSWERED] = HTTP_ANSWERED,          [ATTEMPT_BAD] = HTTP_BAD_RESPONSE,
-        [ATTEMPT_LOST] = HTTP_LOST,                  [ATTEMPT_STALE] = HTTP_LOST,
-        [ATTEMPT_REFUSED] = HTTP_LOST,               [ATTEMPT_UNTOUCHED] = HTTP_LOST,
+        [ATTEMPT_ANSWERED] = HTTP_ANSWERED,
+        [ATTEMPT_BAD] = HTTP_BAD_RESPONSE,
+        [ATTEMPT_LOST] = HTTP_LOST,
+        [ATTEMPT_STALE] = HTTP_LOST,
+        [ATTEMPT_REFUSED] = HTTP_LOST,
+        [ATTEMPT_UNTOUCHED] = HTTP_LOST,
         [ATTEMPT_UNWRITABLE] = HTTP_CONNECT_FAILED,
     };
     if (may_resend(call, end)) {
@@ -169,7 +175,8 @@ static void choose_route(struct http_call *call)
     memcpy(call->route.host, url.host.data, url.host.len);
     // through a tunnel whatever the scheme, as gRPC's clients do: theirs is the https proxy
     url.tls = url.tls || c->channel.protocol == HTTP_2;
-    call->route.proxy = proxy_rules_choose(&c->proxies, &url);
+    if (c->unix_address.ss_family != AF_UNIX)
+        call->route.proxy = proxy_rules_choose(&c->proxies, &url);
     call->route.plain_proxy = call->route.proxy != NULL && !url.tls;
 }
 
@@ -248,7 +255,7 @@ void http_client_close(struct http_client **client, void (*on_closed)(void *arg)
 
 static bool names_files(const struct tls_client_options *tls)
 {
-    return tls->ca_file || tls->ca_pem || tls->cert_file || tls->key_file;
+    return tls->ca_file || tls->ca_pem || tls->cert_file || tls->cert_pem || tls->key_file || tls->key_pem;
 }
 
 static void configure_channels(struct http_client *c, const struct http_client_options *options)
@@ -270,12 +277,27 @@ static void client_configure(struct http_client *c, const struct http_client_opt
 {
     c->max_connections = options->max_connections ? options->max_connections : DEFAULT_CONNECTIONS;
     c->max_idle = options->max_idle_connections;
-    c->round_robin = options->round_robin && options->protocol == HTTP_2;
+    c->round_robin = options->round_robin && options->protocol == HTTP_2 && options->unix_path == NULL;
     c->resolve_interval_ms = to_ms(options->resolve_interval_nanos, DEFAULT_RESOLVE_SECONDS);
     c->user_agent = mem_copy_text(options->user_agent ? options->user_agent : "profrelay/" PROFRELAY_VERSION);
     CHECK(http_header_valid("User-Agent", c->user_agent));
     c->tls = tls_context_create(&options->tls);
+    c->on_reload = options->on_reload;
+    c->on_reload_arg = options->on_reload_arg;
     configure_channels(c, options);
+}
+
+static enum err_code take_unix_path(struct http_client *c, const char *path, struct err *e)
+{
+    struct sockaddr_un *address = (struct sockaddr_un *)&c->unix_address;
+    if (path == NULL)
+        return ERR_OK;
+    if (*path == '\0' || strlen(path) >= sizeof address->sun_path)
+        return err_set(e, ERR_LIMIT, "the path of a Unix socket has %zu bytes, allowed are 1 to %zu", strlen(path),
+                       sizeof address->sun_path - 1);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, strlen(path) + 1);
+    return ERR_OK;
 }
 
 enum err_code http_client_create(uv_loop_t *loop, const struct http_client_options *options, struct http_client **out,
@@ -286,6 +308,8 @@ enum err_code http_client_create(uv_loop_t *loop, const struct http_client_optio
     struct http_client *c = MEM_NEW(struct http_client);
     client_configure(c, options);
     enum err_code code = proxy_rules_init(&c->proxies, options->proxy_url, e);
+    if (code == ERR_OK)
+        code = take_unix_path(c, options->unix_path, e);
     if (code == ERR_OK && names_files(&options->tls))
         code = tls_context_prepare(c->tls, e);
     if (code != ERR_OK) {

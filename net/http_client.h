@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/tls_parameters.h"
 
 #include <uv.h>
 
@@ -15,9 +16,12 @@ struct http_header {
 
 struct tls_client_options {
     const char *ca_file, *ca_pem; // NULL = the system's
-    const char *cert_file, *key_file;
+    bool include_system_ca;       // those, too
+    const char *cert_file, *cert_pem;
+    const char *key_file, *key_pem;
     const char *server_name; // override of SNI and verified name
     bool insecure_skip_verify;
+    struct tls_parameters parameters;
 };
 
 enum http_protocol {
@@ -42,6 +46,7 @@ struct http_client_options {
     int64_t connect_timeout_nanos; // resolve + connect + TLS, and HTTP/2's SETTINGS; 0 = 10 s
     // A connection older than this is replaced, its name resolved anew, once its successor stands; 0 = 5 min.
     int64_t max_age_nanos;
+    const char *unix_path; // all connections go to this socket, whatever the URL's host; NULL = TCP
     // HTTP/2: a connection to every address of the name, calls in turn; the name is resolved anew when a
     // connection ends, and when it was longer ago than this; 0 = 30 s. Not through a proxy.
     bool round_robin;
@@ -50,6 +55,10 @@ struct http_client_options {
     const char *user_agent; // NULL = "profrelay/VERSION"
     const char *proxy_url;  // NULL = HTTP_PROXY, HTTPS_PROXY (HTTP_2: always this), NO_PROXY (and lower case) apply
     struct tls_client_options tls;
+    // Before a connection is made, TLS files that changed are loaded anew; e: they cannot be, and the old ones stay in
+    // use. NULL = nobody wants to know.
+    void (*on_reload)(void *arg, const struct err *e);
+    void *on_reload_arg;
 };
 
 enum http_outcome {
@@ -68,13 +77,13 @@ struct http_response {
     int status; // when ANSWERED, and otherwise if it was there before the rest failed; 0 = not known
     const struct http_header *headers;
     size_t header_count;
-    struct bytes body; // inflated if the server sent gzip, although we never ask for it
+    struct bytes body;                  // inflated if the server sent gzip, although we never ask for it
     const struct http_header *trailers; // HTTP/2 only
     size_t trailer_count;
     const char *error; // one sentence when not ANSWERED
     enum err_code error_code;
     bool may_have_been_processed; // false: the peer has certainly not acted on it, sending again makes no duplicate
-    int64_t reset_code; // when LOST because the peer reset the stream: RFC 9113 §7; else HTTP2_NO_RESET
+    int64_t reset_code;           // when LOST because the peer reset the stream: RFC 9113 §7; else HTTP2_NO_RESET
 };
 
 // Value of a header by case-insensitive name; NULL if absent.

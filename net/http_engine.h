@@ -67,7 +67,7 @@ struct http_exchange {
     uint8_t *body;
     size_t body_len, body_capacity, max_body;
     bool taken;
-    bool *gone; // set when it is freed inside a callback
+    bool held, dead; // inside a callback: freed once that has returned
     void *context;
 };
 

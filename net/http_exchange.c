@@ -20,13 +20,24 @@ struct http_exchange *http_exchange_create(struct http_engine *engine)
 
 void http_exchange_destroy(struct http_exchange *x)
 {
-    if (x->gone != NULL)
-        *x->gone = true;
+    x->dead = true;
+    if (x->held)
+        return;
     http1_headers_fini(&x->raw);
     buf_fini(&x->target);
     free(x->list);
     free(x->body);
     free(x);
+}
+
+// After a callback: whether it has ended the exchange.
+static bool let_go(struct http_exchange *x)
+{
+    bool dead = x->dead;
+    x->held = false;
+    if (dead)
+        http_exchange_destroy(x);
+    return dead;
 }
 
 static void lower_names(struct http1_headers *h)
@@ -102,12 +113,10 @@ static const char *refusal_text(int status)
 bool http_exchange_begin(struct http_exchange *x)
 {
     const struct http_server_handler *h = x->engine->link->handler;
-    bool gone = false;
-    x->gone = &gone;
+    x->held = true;
     h->on_head(h->arg, x, &x->head);
-    if (gone)
+    if (let_go(x))
         return false;
-    x->gone = NULL;
     CHECK(x->taken);
     int status = begin_body(x);
     if (status != 0)
@@ -145,11 +154,10 @@ void http_exchange_complete(struct http_exchange *x)
 void http_exchange_refuse(struct http_exchange *x, int status, const char *text)
 {
     const struct http_server_handler *h = x->engine->link->handler;
-    bool gone = false;
-    x->gone = &gone;
+    x->held = true;
     if (h->on_refuse != NULL)
         h->on_refuse(h->arg, x, status, text);
-    if (!gone)
+    if (!let_go(x))
         http_exchange_answer_text(x, status, text, NULL, 0);
 }
 

@@ -93,7 +93,8 @@ static void on_end(struct http_channel *ch, const struct err *e)
     struct http_origin *o = ep->origin;
     struct http_client *c = o->client;
     struct err useless = {0};
-    if (e == NULL && !ch->served && ch->protocol == &http2_channel) { // else a peer that ends each connection would keep us busy
+    if (e == NULL && !ch->served &&
+        ch->protocol == &http2_channel) { // else a peer that ends each connection would keep us busy
         err_set(&useless, ERR_UNAVAILABLE, "%s ended the connection before it served", ch->peer);
         e = &useless;
     }
@@ -120,6 +121,15 @@ static const struct http_channel_events channel_events = {
     .on_closed = on_closed,
 };
 
+static void reload_tls(struct http_client *c)
+{
+    struct err e = {0};
+    bool changed;
+    enum err_code code = tls_context_reload(c->tls, &changed, &e);
+    if ((changed || code != ERR_OK) && c->on_reload != NULL)
+        c->on_reload(c->on_reload_arg, code != ERR_OK ? &e : NULL);
+}
+
 static void open_channel(struct http_endpoint *ep)
 {
     struct http_client *c = ep->origin->client;
@@ -131,8 +141,12 @@ static void open_channel(struct http_endpoint *ep)
     options.target.proxy = plain_proxy ? NULL : route->proxy;
     options.target.tls = route->tls ? c->tls : NULL;
     options.target.address = ep->has_address ? &ep->address : NULL;
+    if (c->unix_address.ss_family == AF_UNIX)
+        options.target.address = &c->unix_address;
     options.absolute_form = plain_proxy;
     options.proxy_authorization = plain_proxy ? route->proxy->authorization : NULL;
+    if (route->tls)
+        reload_tls(c);
     struct http_channel *ch = http_channel_open(c->loop, &options, &channel_events, c);
     ch->endpoint = ep;
     ch->next = ep->channels;

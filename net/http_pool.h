@@ -56,7 +56,7 @@ struct http_origin {
     struct http_route route;
     struct http_call *waiting, **waiting_tail;
     size_t waiting_count, urgent_count; // urgent: do not wait for ready
-    struct http_endpoint *endpoints; // the next to be used first
+    struct http_endpoint *endpoints;    // the next to be used first
     struct lookup lookup;
     bool looking_up, resolved, stale;
     bool speaks_http1; // chosen by ALPN
@@ -70,10 +70,13 @@ struct http_client {
     struct http_channel_options channel; // what all have in common
     uint32_t max_connections, max_idle, connection_count;
     bool round_robin;
+    struct sockaddr_storage unix_address; // ss_family 0 = TCP
     uint64_t resolve_interval_ms;
     char *user_agent;
     struct proxy_rules proxies;
     struct tls_context *tls;
+    void (*on_reload)(void *arg, const struct err *e);
+    void *on_reload_arg;
     struct http_call *calls;
     struct http_origin *origins;
     uint32_t live;     // calls, channels, look-ups and the keeper whose memory is still in use

@@ -78,13 +78,23 @@ static void on_turn(uv_prepare_t *prepare)
 {
     struct http_server *s = prepare->data;
     s->handshakes_left = HANDSHAKES_PER_TURN;
+    s->turn_number++;
     if (s->deferred_count == 0)
         return;
-    s->deferred_count = 0;
-    for (struct server_connection *c = s->connections; c != NULL; c = c->next) {
-        c->deferred = false;
-        server_connection_update(c);
-    }
+    for (struct server_connection *c = s->connections; c != NULL; c = c->next)
+        server_connection_resume(c);
+    if (s->deferred_count == 0)
+        uv_idle_stop(&s->hurry);
+}
+
+static void on_hurry(uv_idle_t *idle)
+{
+    (void)idle; // its presence keeps the loop from waiting
+}
+
+void http_server_turn_soon(struct http_server *s)
+{
+    uv_idle_start(&s->hurry, on_hurry);
 }
 
 static void on_reload(uv_timer_t *timer)
@@ -101,12 +111,11 @@ static void on_reload(uv_timer_t *timer)
 static void start_timers(struct http_server *s, int64_t reload_nanos)
 {
     uint64_t reload_ms = to_ms(reload_nanos, RELOAD_SECONDS);
-    CHECK(uv_prepare_init(s->loop, &s->turn) == 0 && uv_timer_init(s->loop, &s->reload) == 0);
-    s->turn.data = s->reload.data = s;
-    if (s->tls == NULL)
-        return;
+    CHECK(uv_prepare_init(s->loop, &s->turn) == 0 && uv_idle_init(s->loop, &s->hurry) == 0);
+    CHECK(uv_timer_init(s->loop, &s->reload) == 0);
+    s->turn.data = s->hurry.data = s->reload.data = s;
     uv_prepare_start(&s->turn, on_turn);
-    if (reload_ms != HTTP_NEVER)
+    if (s->tls != NULL && reload_ms != HTTP_NEVER)
         uv_timer_start(&s->reload, on_reload, reload_ms, reload_ms);
 }
 
@@ -130,7 +139,7 @@ enum err_code http_server_create(uv_loop_t *loop, const struct http_server_optio
         free(s);
         return code;
     }
-    s->live = 3; // the listener, two handles
+    s->live = 4; // the listener, three handles
     s->port = listener_port(s->listener);
     start_timers(s, options->tls_reload_nanos);
     *out = s;
@@ -224,5 +233,6 @@ void http_server_close(struct http_server **server, void (*on_closed)(void *arg)
         server_connection_close(s->connections);
     close_listener(s);
     uv_close((uv_handle_t *)&s->turn, on_handle_closed);
+    uv_close((uv_handle_t *)&s->hurry, on_handle_closed);
     uv_close((uv_handle_t *)&s->reload, on_handle_closed);
 }

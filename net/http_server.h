@@ -103,6 +103,7 @@ void http_server_pause(struct http_server *s, bool paused);
 // from inside; not after http_server_close. May be called once.
 void http_server_drain(struct http_server *s, void (*on_drained)(void *arg), void *arg);
 // Ends everything now (on_abort for what runs), frees, then calls on_closed, never from inside. *s is NULL at once.
+// Not from inside the handler's callbacks; pause and drain may be called there.
 void http_server_close(struct http_server **s, void (*on_closed)(void *arg), void *arg);
 
 // In on_head only: the body is wanted, up to max_bytes as sent.

@@ -7,7 +7,14 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-enum { LINGER_MS = 2000, FIRST_READ_BYTES = 16 << 10, TLS_RECORD_BYTES = 16 << 10, PREFACE_BYTES = 24 };
+enum {
+    LINGER_MS = 2000,
+    FIRST_READ_BYTES = 8 << 10,
+    TLS_RECORD_BYTES = 16 << 10,
+    PREFACE_BYTES = 24,
+    READS_PER_TURN = 4,
+    WRITES_PER_TURN = 4
+};
 
 static const char preface[PREFACE_BYTES + 1] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -27,6 +34,14 @@ static uint64_t now_ms(const struct http_link *link)
 static const char *date(struct http_link *link)
 {
     return http_server_date(of(link)->server);
+}
+
+// Goes on in the next turn of the loop.
+static void defer(struct server_connection *c)
+{
+    c->server->deferred_count += !c->deferred;
+    c->deferred = true;
+    http_server_turn_soon(c->server);
 }
 
 static void wake(struct http_link *link)
@@ -94,6 +109,7 @@ void server_connection_close(struct server_connection *c)
         c->next->prev = c->prev;
     s->connection_count--;
     s->deferred_count -= c->deferred;
+    c->deferred = false;
     uv_close(&c->socket.handle, on_handle_closed);
     uv_close((uv_handle_t *)&c->timer, on_handle_closed);
     http_server_connection_gone(s);
@@ -368,14 +384,13 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
     *out = uv_buf_init((char *)s->read_bytes, (unsigned)(size < sizeof s->read_bytes ? size : sizeof s->read_bytes));
 }
 
-// No room was given: its turn to shake hands comes, or the engine wants no more.
-static void defer(struct server_connection *c)
+// So that a connection with much to say does not keep the others waiting.
+static void count_read(struct server_connection *c)
 {
-    if (c->stage == STAGE_HANDSHAKE && !c->deferred) {
-        c->server->deferred_count++;
-        c->deferred = true;
-    }
-    server_connection_update(c);
+    c->reads = c->turn == c->server->turn_number ? c->reads + 1 : 1;
+    c->turn = c->server->turn_number;
+    if (c->reads >= READS_PER_TURN)
+        defer(c);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
@@ -383,8 +398,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     struct server_connection *c = stream->data;
     if (n == 0 || c->stage == STAGE_CLOSED)
         return;
-    if (n == UV_ENOBUFS) {
-        defer(c);
+    if (n == UV_ENOBUFS) { // no turn to shake hands, or the engine wants no more
+        if (c->stage == STAGE_HANDSHAKE)
+            defer(c);
+        server_connection_update(c);
         return;
     }
     if (n < 0) {
@@ -392,6 +409,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
         return;
     }
     struct bytes data = {(const uint8_t *)b->base, (size_t)n};
+    count_read(c);
     c->busy = true;
     if (c->stage == STAGE_PROXY)
         take_proxy_header(c, data);
@@ -403,9 +421,11 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 
 static bool wants_read(const struct server_connection *c)
 {
+    if (c->stage == STAGE_CLOSED || c->deferred)
+        return false;
     if (c->stage == STAGE_LINGER)
         return true;
-    if (c->stage == STAGE_CLOSED || c->server->paused || c->writing || c->deferred)
+    if (c->server->paused || c->writing)
         return false;
     return c->engine == NULL || c->engine->ops->read_size(c->engine) > 0;
 }
@@ -476,22 +496,24 @@ static void on_timer(uv_timer_t *timer)
 static void produce(struct server_connection *c)
 {
     struct http_server *s = c->server;
+    size_t n = 1;
     c->busy = true;
-    while (!c->writing && !c->failed && c->stage == STAGE_SERVE) {
-        size_t n = c->engine->ops->produce(c->engine, s->write_bytes, sizeof s->write_bytes);
-        if (n == 0)
-            break;
-        send_plain(c, (struct bytes){s->write_bytes, n});
+    for (int i = 0; i < WRITES_PER_TURN && n > 0 && !c->writing && !c->failed && c->stage == STAGE_SERVE; i++) {
+        n = c->engine->ops->produce(c->engine, s->write_bytes, sizeof s->write_bytes);
+        if (n > 0)
+            send_plain(c, (struct bytes){s->write_bytes, n});
     }
+    if (n > 0 && !c->writing && c->stage == STAGE_SERVE)
+        defer(c);
     c->busy = false;
 }
 
 static void pump(struct server_connection *c)
 {
-    if (c->busy || c->stage == STAGE_CLOSED)
+    if (c->busy || c->deferred || c->stage == STAGE_CLOSED)
         return;
     produce(c);
-    if (!c->failed && !c->writing && c->stage == STAGE_SERVE && c->engine->ops->is_finished(c->engine))
+    if (!c->failed && !c->writing && !c->deferred && c->stage == STAGE_SERVE && c->engine->ops->is_finished(c->engine))
         linger(c);
     if (c->failed) {
         server_connection_close(c);
@@ -512,6 +534,15 @@ void server_connection_update(struct server_connection *c)
         uv_read_stop(&c->socket.stream);
     c->reading = wanted;
     arm(c);
+}
+
+void server_connection_resume(struct server_connection *c)
+{
+    if (!c->deferred)
+        return;
+    c->deferred = false;
+    c->server->deferred_count--;
+    pump(c);
 }
 
 void server_connection_drain(struct server_connection *c)

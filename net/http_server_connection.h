@@ -30,7 +30,9 @@ struct http_server {
     struct server_connection *idle_first, *idle_last; // the longest idle first
     // Handshakes cost much: so many per turn of the loop, the others wait with their bytes in the socket.
     uint32_t handshakes_left, deferred_count;
+    uint32_t turn_number;
     uv_prepare_t turn;
+    uv_idle_t hurry; // while somebody is deferred
     uv_timer_t reload;
     uint32_t live; // handles and connections whose memory is in use
     void (*on_drained)(void *arg);
@@ -56,6 +58,7 @@ struct server_connection {
     struct http_engine *engine;
     struct buf first; // received before it was clear what it is
     uint64_t opened_ms, armed_ms, wrote_ms, linger_ms;
+    uint32_t turn, reads; // in that turn of the loop
     uint8_t *unsent;
     uv_write_t write;
     uv_shutdown_t shutdown;
@@ -67,10 +70,14 @@ void server_connection_accept(struct http_server *s);
 // Ends it now; the server hears of it by http_server_connection_gone, and frees its share when live falls.
 void server_connection_close(struct server_connection *c);
 void server_connection_drain(struct server_connection *c);
-// After the server's pause or turn changed: reads or not, sets its timer.
+// After the server's pause changed: reads or not, sets its timer.
 void server_connection_update(struct server_connection *c);
 
+// Its turn has come, if it waited for one.
+void server_connection_resume(struct server_connection *c);
+
 // The server's.
+void http_server_turn_soon(struct http_server *s);
 void http_server_connection_gone(struct http_server *s);
 void http_server_unref(struct http_server *s);
 uint64_t http_server_now(const struct http_server *s);

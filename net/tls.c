@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tls_session.h"
+#include "net/tls_material.h"
 
 #include "base/mem.h"
 
@@ -12,8 +12,9 @@
 enum { OUTPUT_MAX_BYTES = 1 << 20 };
 
 struct tls_context {
-    char *ca_file, *ca_pem, *cert_file, *key_file, *server_name;
-    bool insecure_skip_verify;
+    struct tls_material material;
+    char *ca_pem, *server_name;
+    bool include_system_ca, insecure_skip_verify;
     SSL_CTX *ssl_ctx;
     BIO_METHOD *bio_method;
 };
@@ -53,10 +54,14 @@ static long on_bio_control(BIO *bio, int command, long number, void *pointer)
 struct tls_context *tls_context_create(const struct tls_client_options *options)
 {
     struct tls_context *t = MEM_NEW(struct tls_context);
-    t->ca_file = mem_copy_text(options->ca_file);
+    tls_material_init(&t->material, &(struct tls_material_source){.cert_file = options->cert_file,
+                                                                  .cert_pem = options->cert_pem,
+                                                                  .key_file = options->key_file,
+                                                                  .key_pem = options->key_pem,
+                                                                  .ca_file = options->ca_file,
+                                                                  .parameters = &options->parameters});
     t->ca_pem = mem_copy_text(options->ca_pem);
-    t->cert_file = mem_copy_text(options->cert_file);
-    t->key_file = mem_copy_text(options->key_file);
+    t->include_system_ca = options->include_system_ca;
     t->server_name = mem_copy_text(options->server_name);
     t->insecure_skip_verify = options->insecure_skip_verify;
     return t;
@@ -101,25 +106,20 @@ static enum err_code add_ca_pem(SSL_CTX *ctx, const char *pem, struct err *e)
 
 static enum err_code load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct err *e)
 {
-    if (t->ca_file != NULL && SSL_CTX_load_verify_locations(ctx, t->ca_file, NULL) != 1)
-        return err_set(e, ERR_IO, "tls.ca_file %s: %s", t->ca_file, tls_library_reason());
-    if (t->ca_pem != NULL)
-        return add_ca_pem(ctx, t->ca_pem, e);
-    if (t->ca_file == NULL)
+    if (t->material.ca_file != NULL && SSL_CTX_load_verify_locations(ctx, t->material.ca_file, NULL) != 1)
+        return err_set(e, ERR_IO, "tls.ca_file %s: %s", t->material.ca_file, tls_library_reason());
+    if ((t->material.ca_file == NULL && t->ca_pem == NULL) || t->include_system_ca)
         SSL_CTX_set_default_verify_paths(ctx);
-    return ERR_OK;
+    return t->ca_pem != NULL ? add_ca_pem(ctx, t->ca_pem, e) : ERR_OK;
 }
 
-static enum err_code load_certificate(const struct tls_context *t, SSL_CTX *ctx, struct err *e)
+static enum err_code check_pair(const struct tls_material *m, struct err *e)
 {
-    if (t->cert_file == NULL && t->key_file == NULL)
-        return ERR_OK;
-    if (t->cert_file == NULL || t->key_file == NULL)
-        return err_set(e, ERR_INVALID, "tls.cert_file and tls.key_file are needed together");
-    if (SSL_CTX_use_certificate_chain_file(ctx, t->cert_file) != 1)
-        return err_set(e, ERR_IO, "tls.cert_file %s: %s", t->cert_file, tls_library_reason());
-    if (SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) != 1)
-        return err_set(e, ERR_IO, "tls.key_file %s: %s", t->key_file, tls_library_reason());
+    bool cert = m->cert_file != NULL || m->cert_pem != NULL, key = m->key_file != NULL || m->key_pem != NULL;
+    if ((m->cert_file != NULL && m->cert_pem != NULL) || (m->key_file != NULL && m->key_pem != NULL))
+        return err_set(e, ERR_INVALID, "tls: a file and PEM text are given for the same thing: keep one");
+    if (cert != key)
+        return err_set(e, ERR_INVALID, "tls.cert_file and tls.key_file (or their PEM texts) are needed together");
     return ERR_OK;
 }
 
@@ -133,29 +133,52 @@ BIO_METHOD *tls_bio_method_create(void)
     return method;
 }
 
-enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
+static enum err_code load(const struct tls_context *t, SSL_CTX **out, struct err *e)
 {
-    if (t->ssl_ctx != NULL)
-        return ERR_OK;
     ERR_clear_error();
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     if (ctx == NULL)
         return err_set(e, ERR_UNAVAILABLE, "TLS cannot be initialised: %s", tls_library_reason());
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_default_passwd_cb(ctx, tls_no_password);
     SSL_CTX_set_verify(ctx, t->insecure_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    enum err_code code = load_authorities(t, ctx, e);
+    enum err_code code = check_pair(&t->material, e);
     if (code == ERR_OK)
-        code = load_certificate(t, ctx, e);
+        code = load_authorities(t, ctx, e);
+    if (code == ERR_OK)
+        code = tls_material_apply(&t->material, ctx, e);
     if (code != ERR_OK) {
         SSL_CTX_free(ctx);
         return code;
     }
-    if (t->bio_method == NULL)
+    *out = ctx;
+    return ERR_OK;
+}
+
+enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
+{
+    if (t->ssl_ctx != NULL)
+        return ERR_OK;
+    (void)tls_material_changed(&t->material);
+    enum err_code code = load(t, &t->ssl_ctx, e);
+    if (code == ERR_OK && t->bio_method == NULL)
         t->bio_method = tls_bio_method_create();
+    return code;
+}
+
+enum err_code tls_context_reload(struct tls_context *t, bool *changed_out, struct err *e)
+{
+    SSL_CTX *ctx;
+    *changed_out = false;
+    if (t->ssl_ctx == NULL || !tls_material_changed(&t->material))
+        return ERR_OK;
+    enum err_code code = load(t, &ctx, e);
+    if (code != ERR_OK)
+        return code;
+    SSL_CTX_free(t->ssl_ctx);
     t->ssl_ctx = ctx;
+    *changed_out = true;
     return ERR_OK;
 }
 
@@ -167,10 +190,8 @@ void tls_context_destroy(struct tls_context **context)
     *context = NULL;
     SSL_CTX_free(t->ssl_ctx);
     BIO_meth_free(t->bio_method);
-    free(t->ca_file);
+    tls_material_fini(&t->material);
     free(t->ca_pem);
-    free(t->cert_file);
-    free(t->key_file);
     free(t->server_name);
     free(t);
 }

@@ -19,6 +19,9 @@ enum tls_result {
 struct tls_context *tls_context_create(const struct tls_client_options *options);
 // Loads files and certificates unless done already; may be called again after a failure.
 enum err_code tls_context_prepare(struct tls_context *t, struct err *e) MUST_USE;
+// Loads all anew if a file changed (time, size or inode); new sessions use it. *changed_out tells. On an error (a
+// half-written pair) the old ones stay in use, and it is told once until a file changes again. Nothing before prepare.
+enum err_code tls_context_reload(struct tls_context *t, bool *changed_out, struct err *e) MUST_USE;
 void tls_context_destroy(struct tls_context **t); // after its sessions
 
 // A client session with host (a name or an address). alpn names protocols ("h2,http/1.1") or is NULL. Prepares the context.

@@ -3,6 +3,7 @@
 
 static const struct module *const receivers[] = {
     &folded_receiver.module,
+    &otlp_receiver.module,
     &pprof_receiver.module,
 };
 

@@ -9,7 +9,6 @@
 
 struct fake_names fake_names;
 
-
 static struct addrinfo *make_address(const char *text)
 {
     struct addrinfo *a = MEM_NEW(struct addrinfo);

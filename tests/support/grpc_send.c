@@ -36,8 +36,8 @@ static void on_done(void *arg, const struct grpc_response *r)
     s->details += r->details.len > 0;
     if (r->status != GRPC_OK && s->failures_shown++ < 3)
         printf("%s (%s, %s): %s, %zu bytes of details\n", grpc_status_name(r->status),
-               r->is_peers_status ? "the peer's" : "ours", r->may_have_been_processed ? "perhaps processed" : "not processed",
-               r->message, r->details.len);
+               r->is_peers_status ? "the peer's" : "ours",
+               r->may_have_been_processed ? "perhaps processed" : "not processed", r->message, r->details.len);
     if (s->done == s->times)
         http_client_close(&s->client, on_closed, NULL);
     else
@@ -78,6 +78,16 @@ static void compress_message(struct sender *s)
     s->request.encoding = "gzip";
 }
 
+static bool add_metadata(struct sender *s, char *pair)
+{
+    char *equals = strchr(pair, '=');
+    if (equals == NULL || s->request.metadata_count == MAX_METADATA)
+        return false;
+    *equals = '\0';
+    s->metadata[s->request.metadata_count++] = (struct http_header){pair, equals + 1};
+    return true;
+}
+
 static bool parse_option(struct sender *s, const char *name, char *value)
 {
     if (strcmp(name, "--times") == 0)
@@ -88,8 +98,8 @@ static bool parse_option(struct sender *s, const char *name, char *value)
         s->options.tls.ca_file = value;
     else if (strcmp(name, "--timeout") == 0)
         s->request.timeout_nanos = (int64_t)strtoul(value, NULL, 10) * 1000000;
-    else if (strcmp(name, "--metadata") == 0 && strchr(value, '=') != NULL && s->request.metadata_count < MAX_METADATA)
-        s->metadata[s->request.metadata_count++] = (struct http_header){strtok(value, "="), strtok(NULL, "")};
+    else if (strcmp(name, "--metadata") == 0)
+        return add_metadata(s, value);
     else
         return false;
     return true;
@@ -97,7 +107,7 @@ static bool parse_option(struct sender *s, const char *name, char *value)
 
 int main(int argc, char **argv)
 {
-    static struct sender s = {.times = 1, .parallel = 1, .options.protocol = HTTP_2};
+    struct sender s = {.times = 1, .parallel = 1, .options.protocol = HTTP_2};
     bool gzip = false;
     if (argc < 4 || !read_file(argv[3], &s.message))
         return 2;

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { MAX_CONNECTIONS = 64, MAX_REQUESTS = 4096 };
+enum { MAX_CONNECTIONS = 512, MAX_REQUESTS = 4096 };
 
 struct peer_connection {
     struct http2_peer *peer;
@@ -16,6 +16,7 @@ struct peer_connection {
     SSL *ssl;
     bool gone, tunnel;
     size_t open_streams;
+    int32_t most_taken, last; // stream numbers: answered so far; what GOAWAY says
 };
 
 struct peer_stream {
@@ -96,7 +97,8 @@ static void send_bytes(struct peer_connection *c, const void *data, size_t len)
 static void flush(struct peer_connection *c)
 {
     const uint8_t *data;
-    for (ssize_t len; !c->gone && !c->peer->options.no_settings && (len = nghttp2_session_mem_send(c->session, &data)) > 0;)
+    for (ssize_t len;
+         !c->gone && !c->peer->options.no_settings && (len = nghttp2_session_mem_send(c->session, &data)) > 0;)
         send_bytes(c, data, (size_t)len);
 }
 
@@ -114,6 +116,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     s->step = &p->steps[p->seen_count < p->step_count ? p->seen_count : p->step_count - 1];
     s->seen = p->seen[p->seen_count++] = MEM_NEW(struct http2_seen);
     s->seen->connection = c->number;
+    s->seen->act = s->step->act;
     buf_init(&s->seen->body, 64 << 20);
     if (++c->open_streams > p->most_streams)
         p->most_streams = c->open_streams;
@@ -144,10 +147,8 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 static nghttp2_nv make_nv(const char *name, const char *value)
 {
-    return (nghttp2_nv){.name = (uint8_t *)name,
-                        .namelen = strlen(name),
-                        .value = (uint8_t *)value,
-                        .valuelen = strlen(value)};
+    return (nghttp2_nv){
+        .name = (uint8_t *)name, .namelen = strlen(name), .value = (uint8_t *)value, .valuelen = strlen(value)};
 }
 
 static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *out, size_t room, uint32_t *flags,
@@ -192,6 +193,13 @@ static void answer(struct peer_connection *c, int32_t id, struct peer_stream *s)
     CHECK(nghttp2_submit_response(c->session, id, nv, n, only_head ? NULL : &body) == 0);
 }
 
+static void go_away(struct peer_connection *c, int32_t last, uint32_t code)
+{
+    last = last > c->most_taken ? last : c->most_taken;
+    c->last = last < c->last ? last : c->last; // it only goes down
+    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE, c->last, code, NULL, 0);
+}
+
 static void act_at_head(struct peer_connection *c, int32_t id, struct peer_stream *s)
 {
     switch (s->step->act) {
@@ -202,7 +210,7 @@ static void act_at_head(struct peer_connection *c, int32_t id, struct peer_strea
         nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, id, s->step->code);
         break;
     case HTTP2_GO_AWAY:
-        nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE, id - 2 > 0 ? id - 2 : 0, s->step->code, NULL, 0);
+        go_away(c, id - 2 > 0 ? id - 2 : 0, s->step->code);
         break;
     case HTTP2_CUT:
         cut(c);
@@ -214,10 +222,16 @@ static void act_at_head(struct peer_connection *c, int32_t id, struct peer_strea
 
 static void act_at_end(struct peer_connection *c, int32_t id, struct peer_stream *s)
 {
+    if (id > c->last) { // as GOAWAY has said
+        s->seen->act = HTTP2_SAY_NOTHING;
+        return;
+    }
     s->seen->whole = true;
+    if (id > c->most_taken)
+        c->most_taken = id;
     switch (s->step->act) {
     case HTTP2_LAST_ANSWER:
-        nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR, NULL, 0);
+        go_away(c, id, NGHTTP2_NO_ERROR);
         answer(c, id, s);
         break;
     case HTTP2_ANSWER:
@@ -355,6 +369,7 @@ static void on_connection(uv_stream_t *listener, int status)
     CHECK(status == 0 && p->connection_count < MAX_CONNECTIONS);
     struct peer_connection *c = MEM_NEW(struct peer_connection);
     c->number = p->connection_count;
+    c->last = INT32_MAX;
     p->connections[p->connection_count++] = c;
     p->handles++;
     c->peer = p;

@@ -32,21 +32,22 @@ struct http2_step {
 };
 
 struct http2_peer_options {
-    SSL_CTX *tls; // NULL = clear text
+    SSL_CTX *tls;        // NULL = clear text
     const char *address; // NULL = 127.0.0.1
     int port;            // 0 = any
     const nghttp2_settings_entry *settings;
     size_t setting_count;
-    bool no_settings;  // says nothing at all
-    bool deaf;         // reads nothing after the connection's beginning
-    bool keeps_pings;  // does not answer PING
-    bool small_window; // gives no WINDOW_UPDATE by itself
+    bool no_settings;     // says nothing at all
+    bool deaf;            // reads nothing after the connection's beginning
+    bool keeps_pings;     // does not answer PING
+    bool small_window;    // gives no WINDOW_UPDATE by itself
     const char *greeting; // sent raw, before anything
     bool is_proxy;        // wants a CONNECT first, then is the server itself, and speaks first
 };
 
 struct http2_seen {
     size_t connection;
+    enum http2_act act;
     char head[2048]; // "name: value\n" ..., pseudo-headers too
     struct buf body;
     bool whole;

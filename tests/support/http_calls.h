@@ -11,7 +11,7 @@ struct call_result {
     int status;
     struct buf body;
     char error[1024];
-    char server[128]; // the response's header "Server"
+    char server[128];   // the response's header "Server"
     char trailers[256]; // "name: value\n" ...
     bool may_have_been_processed;
     int64_t reset_code;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server for outside judges (h2spec, curl, h2load): answers with what it was sent.
-//   http_echo_server ENDPOINT [CERT_FILE KEY_FILE [CLIENT_CA_FILE]]
-// Prints "port N" once it listens, drains on SIGTERM. /trailers answers with trailers, /refused before the body, /none
+//   http_echo_server ENDPOINT [FOLDER [mtls]]
+// With a FOLDER it speaks TLS and leaves ca.pem there, cert.pem and key.pem (of client.example, for itself and for clients,
+// which it wants to see with mtls). Prints "port N" once it listens, drains on SIGTERM. /trailers answers with trailers, /refused before the body, /none
 // with 404, /peer with who asked.
 #include "base/mem.h"
 #include "net/http_server.h"
+#include "tests/support/test_certs.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -84,22 +86,41 @@ static void on_term(uv_signal_t *signal, int number)
     http_server_drain(e->server, on_drained, e);
 }
 
+struct tls_files {
+    char ca[512], cert[512], key[512];
+};
+
+static void make_files(const char *folder, struct tls_files *files)
+{
+    struct test_ca ca;
+    test_ca_init(&ca);
+    snprintf(files->ca, sizeof files->ca, "%s/ca.pem", folder);
+    snprintf(files->cert, sizeof files->cert, "%s/cert.pem", folder);
+    snprintf(files->key, sizeof files->key, "%s/key.pem", folder);
+    test_write_certificate(&ca, files->cert, files->key);
+    FILE *f = fopen(files->ca, "w");
+    CHECK(f != NULL && fputs(ca.pem, f) >= 0 && fclose(f) == 0);
+    test_ca_fini(&ca);
+}
+
 int main(int argc, char **argv)
 {
     struct echo e = {0};
     struct err error = {0};
-    if (argc != 2 && argc != 4 && argc != 5) {
-        fprintf(stderr, "usage: http_echo_server ENDPOINT [CERT_FILE KEY_FILE [CLIENT_CA_FILE]]\n");
+    if (argc < 2 || argc > 4) {
+        fprintf(stderr, "usage: http_echo_server ENDPOINT [FOLDER [mtls]]\n");
         return 2;
     }
+    struct tls_files files;
     struct tls_server_options tls = {0};
     struct http_server_options options = {
         .endpoint = argv[1],
         .handler = {&e, on_head, on_request, NULL, NULL, on_abort, on_problem},
     };
     if (argc > 2) {
+        make_files(argv[2], &files);
         tls = (struct tls_server_options){
-            .cert_file = argv[2], .key_file = argv[3], .client_ca_file = argc > 4 ? argv[4] : NULL};
+            .cert_file = files.cert, .key_file = files.key, .client_ca_file = argc > 3 ? files.ca : NULL};
         options.tls = &tls;
     }
     uv_loop_init(&e.loop);

@@ -30,6 +30,8 @@ const usage = `usage:
   judge grpc-serve -port-file F -out DIR [-tls CERT_FILE] [-max-age 1s] [-max-streams N]
                                       the same over gRPC; metadata judge-code, judge-retry-ms, judge-delay-ms,
                                       judge-partial say what a request meets
+  judge grpc-send FILE -to HOST:PORT [-compression gzip|zstd|snappy] [-times N] [-parallel N] [-ca FILE]
+                                      asks for health, then exports with pdata's client
 `
 
 // refusal is the judging library's own verdict on its input.
@@ -61,6 +63,7 @@ var commands = []command{
 	{"relabel-cases", 2, 2, writeRelabelCases},
 	{"serve", 4, 4, serve},
 	{"grpc-serve", 4, 10, grpcServe},
+	{"grpc-send", 3, 11, grpcSend},
 }
 
 // guarded turns a panic of a library into a refusal: pdata's At(i) panics on a bad index.

@@ -261,6 +261,66 @@ static void compressors_are_reused_and_bounded(void **state)
     buf_fini(&data);
 }
 
+// zlib's own output for "hello hello hello hello", in RFC 1950's container and without it.
+static const uint8_t deflated[] = {0x78, 0x9c, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57,
+                                   0xc8, 0x40, 0x27, 0x01, 0x68, 0x03, 0x08, 0xb1};
+
+static void deflate_is_read_with_and_without_its_container(void **state)
+{
+    (void)state;
+    const struct bytes hello = BYTES_LITERAL("hello hello hello hello");
+    const struct bytes zlib = {deflated, sizeof deflated}, raw = {deflated + 2, sizeof deflated - 6};
+    struct err e;
+    struct buf out;
+    assert_unpacks(COMPRESSION_DEFLATE, zlib, 0, hello);
+    assert_unpacks(COMPRESSION_DEFLATE, raw, 0, hello);
+    buf_init(&out, SIZE_MAX);
+    for (size_t len = 0; len < zlib.len; len++)
+        assert_int_equal(decompress(COMPRESSION_DEFLATE, (struct bytes){deflated, len}, 0, "x", &out, &e), ERR_INVALID);
+    assert_int_equal(
+        decompress(COMPRESSION_DEFLATE, (struct bytes){deflated + 2, sizeof deflated - 2}, 0, "x", &out, &e),
+        ERR_INVALID); // something behind it
+    assert_int_equal(decompress(COMPRESSION_DEFLATE, zlib, hello.len - 1, "x", &out, &e), ERR_LIMIT);
+    buf_fini(&out);
+}
+
+#define SNAPPY_HEAD "\xff\x06\x00\x00sNaPpY"
+
+// google/snappy's output for "hello hello hello hello": a literal, then a copy that overlaps itself.
+static const char block[] = "\x17\x14hello \x42\x06\x00";
+
+static void snappy_is_read_in_blocks_and_frames(void **state)
+{
+    (void)state;
+    const struct bytes hello = BYTES_LITERAL("hello hello hello hello"),
+                       whole = {(const uint8_t *)block, sizeof block - 1};
+    static const char frames[] = SNAPPY_HEAD "\x00\x0f\x00\x00....\x17\x14hello \x42\x06\x00\xfe\x01\x00\x00?"
+                                             "\x01\x05\x00\x00....!";
+    struct err e;
+    struct buf out;
+    assert_unpacks(COMPRESSION_SNAPPY, whole, 0, hello);
+    assert_unpacks(COMPRESSION_SNAPPY, (struct bytes){(const uint8_t *)frames, sizeof frames - 1}, 0,
+                   BYTES_LITERAL("hello hello hello hello!"));
+    buf_init(&out, SIZE_MAX);
+    for (size_t len = 0; len < whole.len; len++)
+        assert_int_equal(decompress(COMPRESSION_SNAPPY, (struct bytes){whole.data, len}, 0, "x", &out, &e),
+                         ERR_INVALID);
+    assert_int_equal(decompress(COMPRESSION_SNAPPY, whole, hello.len - 1, "x", &out, &e), ERR_LIMIT);
+    const struct bytes bad[] = {
+        BYTES_LITERAL("\xff\xff\xff\xff\x0f\x00x"),    // says 4 GiB
+        BYTES_LITERAL("\x04\x02\x01\x00"),             // copies from before the beginning
+        BYTES_LITERAL("\x05\x00x\x0e\x00\x00"),        // from nowhere
+        BYTES_LITERAL("\x02\x00x\x0e\x01\x00"),        // more than was said
+        BYTES_LITERAL("\x02\xf8x"),                    // a length that is cut
+        BYTES_LITERAL(SNAPPY_HEAD "\x02\x00\x00\x00"), // a chunk nobody knows
+        BYTES_LITERAL(SNAPPY_HEAD "\x01\x03\x00\x00..."),
+        BYTES_LITERAL(SNAPPY_HEAD "\x01\x09\x00\x00...."),
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_int_equal(decompress(COMPRESSION_SNAPPY, bad[i], 0, "x", &out, &e), ERR_INVALID);
+    buf_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +335,8 @@ int main(void)
         cmocka_unit_test(garbage_behind_is_an_error),
         cmocka_unit_test(zstd_windows_over_8_mib_are_refused),
         cmocka_unit_test(memory_can_be_out),
+        cmocka_unit_test(deflate_is_read_with_and_without_its_container),
+        cmocka_unit_test(snappy_is_read_in_blocks_and_frames),
         cmocka_unit_test(compressors_are_reused_and_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

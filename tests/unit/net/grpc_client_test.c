@@ -91,13 +91,16 @@ static void test_what_is_sent(void **state)
     struct fixture f;
     struct outcome o;
     // a string cannot hold the prefix's zero bytes: five bytes of repeated text would not do, so an empty answer
-    const struct http2_step step = {.act = HTTP2_ANSWER, .headers = grpc_headers, .header_count = 1,
-                                    .trailers = ok_trailers, .trailer_count = 1};
+    const struct http2_step step = {
+        .act = HTTP2_ANSWER, .headers = grpc_headers, .header_count = 1, .trailers = ok_trailers, .trailer_count = 1};
     static const struct http_header metadata[] = {{"x-tenant", "a"}, {"otlp-profiles-development-version", "1"}};
     start(&f, &step);
     call(&f,
-         &(struct grpc_request){.message = BYTES_LITERAL("message"), .encoding = "gzip",
-                                .accept_encoding = "identity,gzip", .metadata = metadata, .metadata_count = 2,
+         &(struct grpc_request){.message = BYTES_LITERAL("message"),
+                                .encoding = "gzip",
+                                .accept_encoding = "identity,gzip",
+                                .metadata = metadata,
+                                .metadata_count = 2,
                                 .timeout_nanos = 5 * NANOS_PER_SECOND},
          &o);
     const struct http2_seen *seen = http2_peer_seen(f.peer, 0);
@@ -112,7 +115,8 @@ static void test_what_is_sent(void **state)
     assert_true(bytes_equal(buf_bytes(&seen->body), (struct bytes){(const uint8_t *)"\1\0\0\0\7message", 12}));
     outcome_fini(&o);
     call(&f, &(struct grpc_request){0}, &o);
-    assert_true(bytes_equal(buf_bytes(&http2_peer_seen(f.peer, 1)->body), (struct bytes){(const uint8_t *)"\0\0\0\0\0", 5}));
+    assert_true(
+        bytes_equal(buf_bytes(&http2_peer_seen(f.peer, 1)->body), (struct bytes){(const uint8_t *)"\0\0\0\0\0", 5}));
     outcome_fini(&o);
     stop(&f);
 }
@@ -139,8 +143,12 @@ static void test_messages(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fixture f;
         struct outcome o;
-        const struct http2_step step = {.act = HTTP2_ANSWER, .headers = grpc_headers, .header_count = cases[i].headers,
-                                        .body = cases[i].body, .body_len = cases[i].len, .trailers = ok_trailers,
+        const struct http2_step step = {.act = HTTP2_ANSWER,
+                                        .headers = grpc_headers,
+                                        .header_count = cases[i].headers,
+                                        .body = cases[i].body,
+                                        .body_len = cases[i].len,
+                                        .trailers = ok_trailers,
                                         .trailer_count = 1};
         start(&f, &step);
         call(&f, &(struct grpc_request){.message = BYTES_LITERAL("m")}, &o);
@@ -179,9 +187,16 @@ static void test_statuses(void **state)
         {{HEAD(bad_details)}, GRPC_UNAVAILABLE, true, "", 0},
         {{HEAD(in_both), .trailers = trailers, .trailer_count = 2}, GRPC_UNAVAILABLE, true, "later", 0},
         {{HEAD(in_both), .body = "xxxxx"}, GRPC_UNKNOWN, false, "the answer has no grpc-status", 0},
-        {{HEAD(in_both), .body = "xxxxx", .trailers = trailers, .trailer_count = 2}, GRPC_UNAVAILABLE, true, "later", 0},
-        {{HEAD(in_both), .body = "not one message", .trailers = in_both + 1, .trailer_count = 1}, GRPC_INTERNAL, false,
-         "", 0},
+        {{HEAD(in_both), .body = "xxxxx", .trailers = trailers, .trailer_count = 2},
+         GRPC_UNAVAILABLE,
+         true,
+         "later",
+         0},
+        {{HEAD(in_both), .body = "not one message", .trailers = in_both + 1, .trailer_count = 1},
+         GRPC_INTERNAL,
+         false,
+         "",
+         0},
         {{HEAD(plain), .body = "<html>"}, GRPC_UNKNOWN, false, "the answer is not gRPC", 0},
         {{HEAD(plain), .status = 400}, GRPC_INTERNAL, false, "HTTP status 400", 0},
         {{HEAD(plain), .status = 401}, GRPC_UNAUTHENTICATED, false, "HTTP status 401", 0},
@@ -201,8 +216,8 @@ static void test_statuses(void **state)
         call(&f, &(struct grpc_request){.message = BYTES_LITERAL("m")}, &o);
         if (o.outcome != HTTP_ANSWERED || o.status != cases[i].status || o.is_peers != cases[i].is_peers ||
             strstr(o.message, cases[i].message) == NULL || o.details.len != cases[i].details || o.body.len != 0)
-            fail_msg("case %zu: outcome %d, %s, \"%s\", %zu bytes of details", i, o.outcome,
-                     grpc_status_name(o.status), o.message, o.details.len);
+            fail_msg("case %zu: outcome %d, %s, \"%s\", %zu bytes of details", i, o.outcome, grpc_status_name(o.status),
+                     o.message, o.details.len);
         outcome_fini(&o);
         stop(&f);
     }
@@ -225,20 +240,29 @@ static void test_failures(void **state)
         {{.act = HTTP2_RESET, .code = NGHTTP2_REFUSED_STREAM}, HTTP_LOST, GRPC_UNAVAILABLE, false},
         {{.act = HTTP2_GO_AWAY}, HTTP_LOST, GRPC_UNAVAILABLE, false},
         {{.act = HTTP2_CUT}, HTTP_LOST, GRPC_UNAVAILABLE, true},
-        {{.act = HTTP2_CUT_LATE, .headers = grpc_headers, .header_count = 1, .body = "1234567890"}, HTTP_LOST,
-         GRPC_UNAVAILABLE, true},
+        {{.act = HTTP2_CUT_LATE, .headers = grpc_headers, .header_count = 1, .body = "1234567890"},
+         HTTP_LOST,
+         GRPC_UNAVAILABLE,
+         true},
         {{.act = HTTP2_SAY_NOTHING}, HTTP_TIMED_OUT, GRPC_DEADLINE_EXCEEDED, true},
-        {{.act = HTTP2_ANSWER, .headers = grpc_headers, .header_count = 1, .body = "1234567890", .repeat = 10,
-          .trailers = ok_trailers, .trailer_count = 1},
-         HTTP_BAD_RESPONSE, GRPC_RESOURCE_EXHAUSTED, true},
+        {{.act = HTTP2_ANSWER,
+          .headers = grpc_headers,
+          .header_count = 1,
+          .body = "1234567890",
+          .repeat = 10,
+          .trailers = ok_trailers,
+          .trailer_count = 1},
+         HTTP_BAD_RESPONSE,
+         GRPC_RESOURCE_EXHAUSTED,
+         true},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fixture f;
         struct outcome o;
         start(&f, &cases[i].step);
         call(&f,
-             &(struct grpc_request){.message = BYTES_LITERAL("m"), .timeout_nanos = 60 * NANOS_PER_MS,
-                                    .max_response_bytes = 90},
+             &(struct grpc_request){
+                 .message = BYTES_LITERAL("m"), .timeout_nanos = 60 * NANOS_PER_MS, .max_response_bytes = 90},
              &o);
         if (o.outcome != cases[i].outcome || o.status != cases[i].status || o.processed != cases[i].processed ||
             o.is_peers)
@@ -289,8 +313,8 @@ static void test_nobody_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_sent), cmocka_unit_test(test_messages), cmocka_unit_test(test_statuses), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_cancel),       cmocka_unit_test(test_nobody_there),
+        cmocka_unit_test(test_what_is_sent), cmocka_unit_test(test_messages), cmocka_unit_test(test_statuses),
+        cmocka_unit_test(test_failures),     cmocka_unit_test(test_cancel),   cmocka_unit_test(test_nobody_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,8 +180,8 @@ static void test_timeout_format(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_message), cmocka_unit_test(test_message_refused), cmocka_unit_test(test_length),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_status),          cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_message),        cmocka_unit_test(test_message_refused), cmocka_unit_test(test_length),
+        cmocka_unit_test(test_percent),        cmocka_unit_test(test_status),          cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_timeout_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

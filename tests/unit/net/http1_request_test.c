@@ -92,16 +92,18 @@ static void test_taken(void **state)
     takes("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\n x\r\n", "/1", true, 0, 21);
     takes("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n\r\n x", "/", true, 4, 0);
     takes("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", "/", true, 1, 0);
-    takes("POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: CHUNKED\r\n\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nT: u\r\n\r\nGET", "/",
-          true, 10, 3);
+    takes("POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: CHUNKED\r\n\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nT: "
+          "u\r\n\r\nGET",
+          "/", true, 10, 3);
     takes("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "*", true, 0, 0);
     takes("GET / HTTP/1.1\r\nHost:\r\nX-Empty:\r\n\r\n", "/", true, 0, 0);
     // Upgrade is ignored
-    takes("GET /u HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+    takes("GET /u HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: "
+          "AAMAAABkAAQAAP__\r\n"
           "\r\nGET",
           "/u", true, 0, 3);
-    takes("POST /u HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nab", "/u", true, 2,
-          0);
+    takes("POST /u HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nab", "/u",
+          true, 2, 0);
 }
 
 static void takes_absolute(const char *target, const char *path, const char *authority)
@@ -160,7 +162,10 @@ static const struct vector vectors[] = {
     {POST("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "0\r\n\r\n"), 400},
     {POST("Transfer-Encoding:\r\n", ""), 501},
     {POST("Transfer-Encoding : chunked\r\n", "0\r\n\r\n"), 400},
-    {POST("Transfer-Encoding: \x0b" "chunked\r\n", "0\r\n\r\n"), 400},
+    {POST("Transfer-Encoding: \x0b"
+          "chunked\r\n",
+          "0\r\n\r\n"),
+     400},
     {"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
     {POST("X: y\rTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
     // chunks
@@ -304,8 +309,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken),   cmocka_unit_test(test_absolute_target), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_endless), cmocka_unit_test(test_next),            cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_taken),   cmocka_unit_test(test_absolute_target),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_next),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

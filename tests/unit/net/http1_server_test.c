@@ -99,7 +99,7 @@ static void test_pipelining(void **state)
     begin(&f);
     f.defers = true;
     assert_true(feed(&f, GET("/1") GET("/2") GET("/3")));
-    assert_int_equal(f.requests, 1); // one at a time
+    assert_int_equal(f.requests, 1);   // one at a time
     assert_false(feed(&f, GET("/4"))); // and reading stops
     fake_link_answer(&f, 0, 200, "one");
     assert_int_equal(f.requests, 2);

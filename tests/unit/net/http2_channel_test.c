@@ -1,92 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client over HTTP/2 against a server that does as each test says.
-#include "tests/support/http2_peer.h"
-#include "tests/support/http_calls.h"
+#include "tests/support/http2_fixture.h"
 #include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
 #include "tests/support/test_certs.h"
-
-#include "base/clock.h"
-#include "base/mem.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#define SHORT_NANOS (30 * NANOS_PER_MS)
-
-struct fixture {
-    struct http_client_options options;
-    struct http_world world;
-    struct http2_peer *peer;
-    char url[128];
-};
-
-static const struct http_header ok_headers[] = {{"server", "peer"}, {"content-type", "text/plain"}};
-static const struct http_header ok_trailers[] = {{"grpc-status", "0"}, {"grpc-message", "fine"}};
-#define OK_PARTS                                                                                                       \
-    .headers = ok_headers, .header_count = COUNT_OF(ok_headers), .trailers = ok_trailers,                              \
-    .trailer_count = COUNT_OF(ok_trailers), .body = "ok"
-static const struct http2_step ok_step = {.act = HTTP2_ANSWER, OK_PARTS};
-
-static void start(struct fixture *f, const struct http2_peer_options *peer, const struct http2_step *steps, size_t count)
-{
-    f->options.protocol = f->options.protocol == HTTP_1 ? HTTP_2 : f->options.protocol;
-    http_world_init(&f->world, &f->options);
-    f->peer = http2_peer_create(&f->world.loop, peer);
-    http2_peer_script(f->peer, steps, count);
-    bool tls = peer != NULL && peer->tls != NULL;
-    loopback_url(f->url, tls ? "https" : "http", http2_peer_port(f->peer), "/path?q");
-}
-
-static void stop(struct fixture *f)
-{
-    http2_peer_destroy(&f->peer);
-    http_world_fini(&f->world);
-}
-
-static struct http_request post(const struct fixture *f, const char *body)
-{
-    return (struct http_request){.method = "POST", .url = f->url, .body = bytes_from_text(body)};
-}
-
-static void begin(struct fixture *f, const char *body, struct call_result *r)
-{
-    struct http_request request = post(f, body);
-    *r = (struct call_result){0};
-    http_world_send(&f->world, &request, r);
-}
-
-static void call(struct fixture *f, const char *body, struct call_result *r)
-{
-    begin(f, body, r);
-    http_world_wait(&f->world, r);
-}
-
-static void assert_ok(struct call_result *r)
-{
-    if (r->outcome != HTTP_ANSWERED || r->status != 200 || !bytes_equal_text(buf_bytes(&r->body), "ok"))
-        fail_msg("outcome %d, status %d, %zu bytes, \"%s\"", r->outcome, r->status, r->body.len, r->error);
-    call_result_fini(r);
-}
-
-static void assert_says(struct call_result *r, enum http_outcome outcome, bool processed, const char *text)
-{
-    if (r->outcome != outcome || r->may_have_been_processed != processed || strstr(r->error, text) == NULL)
-        fail_msg("outcome %d, status %d, processed %d, \"%s\"; wanted %d, %d, \"%s\"", r->outcome, r->status,
-                 r->may_have_been_processed, r->error, outcome, processed, text);
-    call_result_fini(r);
-}
-
-static void assert_sent(const struct fixture *f, size_t i, const char *text)
-{
-    const struct http2_seen *seen = http2_peer_seen(f->peer, i);
-    if (strstr(seen->head, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, seen->head);
-}
 
 static void test_what_is_sent(void **state)
 {
@@ -94,8 +11,8 @@ static void test_what_is_sent(void **state)
     struct fixture f = {0};
     struct call_result r = {0};
     static const struct http_header headers[] = {
-        {"Authorization", "Bearer x"}, {"TE", "trailers"},   {"Connection", "close"},
-        {"Host", "other.example"},     {"X-Empty", ""},      {"Transfer-Encoding", "chunked"},
+        {"Authorization", "Bearer x"}, {"TE", "trailers"}, {"Connection", "close"},
+        {"Host", "other.example"},     {"X-Empty", ""},    {"Transfer-Encoding", "chunked"},
         {"Content-Length", "7"},       {"te", "compress"},
     };
     start(&f, NULL, &ok_step, 1);
@@ -212,15 +129,6 @@ static void test_settings_change(void **state)
     call_result_fini(&r[0]);
 }
 
-static char *big_text(size_t len)
-{
-    char *text = malloc(len + 1);
-    for (size_t i = 0; i < len; i++)
-        text[i] = (char)('a' + i * 7 % 26);
-    text[len] = '\0';
-    return text;
-}
-
 static void test_big_bodies_arrive_whole(void **state)
 {
     (void)state;
@@ -248,14 +156,16 @@ static void test_small_window(void **state)
     struct call_result r;
     nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 10}};
     char *body = big_text(1000);
-    start(&f, &(struct http2_peer_options){.settings = settings, .setting_count = 1, .small_window = true}, &ok_step, 1);
+    start(&f, &(struct http2_peer_options){.settings = settings, .setting_count = 1, .small_window = true}, &ok_step,
+          1);
     begin(&f, body, &r);
     while (http2_peer_requests(f.peer) == 0 || http2_peer_seen(f.peer, 0)->body.len < 10)
         loop_step(&f.world.loop);
     for (size_t len = 10; len < 1000; len += 99) {
         assert_int_equal(http2_peer_seen(f.peer, 0)->body.len, len);
         http2_peer_open_window(f.peer, 99);
-        while (http2_peer_seen(f.peer, 0)->body.len == len || (len < 901 && http2_peer_seen(f.peer, 0)->body.len < len + 99))
+        while (http2_peer_seen(f.peer, 0)->body.len == len ||
+               (len < 901 && http2_peer_seen(f.peer, 0)->body.len < len + 99))
             loop_step(&f.world.loop);
     }
     http_world_wait(&f.world, &r);
@@ -290,6 +200,26 @@ static void test_stuck_stream_times_out(void **state)
     stop(&f);
 }
 
+// A call that gives up makes room for one that waits.
+static void test_room_after_a_timeout(void **state)
+{
+    (void)state;
+    struct fixture f = {.options.max_connections = 1};
+    struct call_result stuck = {0}, r;
+    static const struct http2_step steps[] = {{.act = HTTP2_SAY_NOTHING}, {.act = HTTP2_ANSWER, .body = "ok"}};
+    nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 1}};
+    start(&f, &(struct http2_peer_options){.settings = settings, .setting_count = 1}, steps, COUNT_OF(steps));
+    struct http_request request = post(&f, "body");
+    request.timeout_nanos = SHORT_NANOS;
+    http_world_send(&f.world, &request, &stuck);
+    begin(&f, "body", &r);
+    http_world_wait(&f.world, &stuck);
+    assert_says(&stuck, HTTP_TIMED_OUT, true, "");
+    http_world_wait(&f.world, &r);
+    assert_ok(&r);
+    stop(&f);
+}
+
 static void test_peer_that_reads_nothing(void **state)
 {
     (void)state;
@@ -319,8 +249,8 @@ static void test_goaway_mid_flight(void **state)
     (void)state;
     struct fixture f = {0};
     struct call_result r[4];
-    static const struct http2_step steps[] = {{.act = HTTP2_ANSWER, OK_PARTS}, {.act = HTTP2_GO_AWAY},
-                                              {.act = HTTP2_ANSWER, OK_PARTS}};
+    static const struct http2_step steps[] = {
+        {.act = HTTP2_ANSWER, OK_PARTS}, {.act = HTTP2_GO_AWAY}, {.act = HTTP2_ANSWER, OK_PARTS}};
     start(&f, NULL, steps, COUNT_OF(steps));
     for (size_t i = 0; i < COUNT_OF(r); i++)
         begin(&f, "body", &r[i]);
@@ -413,14 +343,18 @@ static void test_streams_that_end_badly(void **state)
         int64_t code;
     } cases[] = {
         {{.act = HTTP2_RESET, .code = NGHTTP2_CANCEL}, HTTP_LOST, "reset the stream (CANCEL)", NGHTTP2_CANCEL},
-        {{.act = HTTP2_RESET, .code = NGHTTP2_ENHANCE_YOUR_CALM}, HTTP_LOST, "(ENHANCE_YOUR_CALM)",
+        {{.act = HTTP2_RESET, .code = NGHTTP2_ENHANCE_YOUR_CALM},
+         HTTP_LOST,
+         "(ENHANCE_YOUR_CALM)",
          NGHTTP2_ENHANCE_YOUR_CALM},
         {{.act = HTTP2_RESET, .code = NGHTTP2_NO_ERROR}, HTTP_LOST, "(NO_ERROR)", NGHTTP2_NO_ERROR},
         {{.act = HTTP2_RESET, .code = 12345}, HTTP_LOST, "reset the stream", 12345},
         {{.act = HTTP2_CUT}, HTTP_LOST, "the connection was closed before the response was complete", HTTP2_NO_RESET},
         {{.act = HTTP2_CUT_LATE, .body = "half a body"}, HTTP_LOST, "closed before", HTTP2_NO_RESET},
-        {{.act = HTTP2_ANSWER, .headers = wrong_length, .header_count = 1, .body = "ok"}, HTTP_BAD_RESPONSE,
-         "is not HTTP/2", HTTP2_NO_RESET},
+        {{.act = HTTP2_ANSWER, .headers = wrong_length, .header_count = 1, .body = "ok"},
+         HTTP_BAD_RESPONSE,
+         "is not HTTP/2",
+         HTTP2_NO_RESET},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fixture f = {0};
@@ -434,12 +368,70 @@ static void test_streams_that_end_badly(void **state)
     }
 }
 
+static size_t times_taken(const struct fixture *f, const char *body)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < http2_peer_requests(f->peer); i++) {
+        const struct http2_seen *seen = http2_peer_seen(f->peer, i);
+        bool taken = seen->act == HTTP2_ANSWER || seen->act == HTTP2_LAST_ANSWER;
+        n += taken && seen->whole && bytes_equal_text(buf_bytes(&seen->body), body);
+    }
+    return n;
+}
+
+// A peer in the worst of moods: what is answered was taken once, what is called unprocessed was never taken, and
+// nothing was taken twice.
+static void test_no_loss_no_duplicate(void **state)
+{
+    (void)state;
+    enum { CALLS = 300, AT_ONCE = 12, MOODS = 997 };
+    static const struct http2_step acts[] = {
+        {.act = HTTP2_ANSWER, OK_PARTS},
+        {.act = HTTP2_ANSWER, OK_PARTS},
+        {.act = HTTP2_ANSWER, OK_PARTS},
+        {.act = HTTP2_ANSWER, OK_PARTS},
+        {.act = HTTP2_LAST_ANSWER, OK_PARTS},
+        {.act = HTTP2_GO_AWAY},
+        {.act = HTTP2_RESET, .code = NGHTTP2_REFUSED_STREAM},
+        {.act = HTTP2_RESET, .code = NGHTTP2_CANCEL},
+    };
+    static struct http2_step moods[MOODS];
+    static struct call_result r[CALLS];
+    static char bodies[CALLS][16];
+    struct fixture f = {0};
+    size_t answered = 0, untouched = 0;
+    unsigned random = 12345;
+    for (size_t i = 0; i < MOODS; i++)
+        moods[i] = acts[(random = random * 1103515245u + 12345u) >> 16 & 7];
+    nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 5}};
+    start(&f, &(struct http2_peer_options){.settings = settings, .setting_count = 1}, moods, MOODS);
+    for (size_t i = 0; i < CALLS; i++) {
+        snprintf(bodies[i], sizeof bodies[i], "body %zu", i);
+        begin(&f, bodies[i], &r[i]);
+        if (i >= AT_ONCE)
+            http_world_wait(&f.world, &r[i - AT_ONCE]);
+    }
+    for (size_t i = 0; i < CALLS; i++) {
+        http_world_wait(&f.world, &r[i]);
+        size_t taken = times_taken(&f, bodies[i]);
+        bool ok = r[i].outcome == HTTP_ANSWERED;
+        if (r[i].done != 1 || taken > 1 || (ok && taken != 1) || (!r[i].may_have_been_processed && taken != 0))
+            fail_msg("%s: outcome %d, \"%s\", taken %zu times", bodies[i], r[i].outcome, r[i].error, taken);
+        answered += ok;
+        untouched += !r[i].may_have_been_processed;
+        call_result_fini(&r[i]);
+    }
+    assert_in_range(answered, CALLS / 2, CALLS - 1);
+    assert_in_range(untouched, 1, CALLS / 4);
+    stop(&f);
+}
+
 static void test_early_answer(void **state)
 {
     (void)state;
     struct fixture f = {0};
     struct call_result r;
-    static const struct http2_step steps[] = {{.act = HTTP2_ANSWER_EARLY, .status = 413, .body = "too big"}, 
+    static const struct http2_step steps[] = {{.act = HTTP2_ANSWER_EARLY, .status = 413, .body = "too big"},
                                               {.act = HTTP2_ANSWER, OK_PARTS}};
     nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 100}};
     char *body = big_text(100000);
@@ -452,41 +444,6 @@ static void test_early_answer(void **state)
     assert_ok(&r);
     assert_int_equal(http2_peer_connections(f.peer), 1);
     stop(&f);
-}
-
-static void test_answers_that_are_too_large(void **state)
-{
-    (void)state;
-    static struct http_header many[40], huge[1];
-    char *value = big_text(70000), *part = big_text(3000);
-    huge[0] = (struct http_header){"x", value};
-    for (size_t i = 0; i < COUNT_OF(many); i++)
-        many[i] = (struct http_header){"x-name", part};
-    const struct {
-        struct http2_step step;
-        const char *says;
-    } cases[] = {
-        {{.act = HTTP2_ANSWER, .body = "0123456789", .repeat = 200}, "more than 1000 bytes, allowed are 1000"},
-        {{.act = HTTP2_ANSWER, .headers = many, .header_count = COUNT_OF(many), .body = "ok"},
-         "headers are larger than 65536 bytes"},
-        {{.act = HTTP2_ANSWER, .trailers = many, .trailer_count = 15, .headers = many, .header_count = 15, .body = "ok"},
-         "headers are larger than 65536 bytes"},
-        {{.act = HTTP2_ANSWER, .headers = huge, .header_count = 1}, ""},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct fixture f = {0};
-        struct call_result r = {0};
-        start(&f, NULL, &cases[i].step, 1);
-        struct http_request request = post(&f, "body");
-        request.max_response_bytes = 1000;
-        http_world_call(&f.world, &request, &r);
-        assert_true(r.body.len <= 1000);
-        assert_says(&r, i == 3 ? r.outcome : HTTP_BAD_RESPONSE, true, cases[i].says);
-        assert_int_not_equal(r.outcome, HTTP_ANSWERED);
-        stop(&f);
-    }
-    free(value);
-    free(part);
 }
 
 static void test_keepalive_finds_the_dead(void **state)
@@ -562,30 +519,6 @@ static void test_idle_connection_goes(void **state)
     stop(&f);
 }
 
-static void test_peers_that_are_no_http2(void **state)
-{
-    (void)state;
-    static const struct {
-        struct http2_peer_options options;
-        const char *says;
-    } cases[] = {
-        {{.no_settings = true}, "no HTTP/2 SETTINGS within 0.03s"},
-        {{.no_settings = true, .greeting = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"},
-         "does not speak HTTP/2"},
-        {{.no_settings = true, .greeting = "220 mail.example ESMTP ready to serve\r\n"}, "does not speak HTTP/2"},
-        {{.no_settings = true, .greeting = "short"}, "no HTTP/2 SETTINGS within"},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct fixture f = {0};
-        struct call_result r;
-        f.options.connect_timeout_nanos = SHORT_NANOS;
-        start(&f, &cases[i].options, &ok_step, 1);
-        call(&f, "body", &r);
-        assert_says(&r, HTTP_CONNECT_FAILED, false, cases[i].says);
-        stop(&f);
-    }
-}
-
 static void test_refused_connection(void **state)
 {
     (void)state;
@@ -601,23 +534,6 @@ static void test_refused_connection(void **state)
         assert_says(&r[i], HTTP_CONNECT_FAILED, false, "connection refused");
     }
     http_world_fini(&f.world);
-}
-
-static void test_headers_too_large(void **state)
-{
-    (void)state;
-    struct fixture f = {0};
-    struct call_result r = {0};
-    char *value = big_text(1 << 20);
-    struct http_header header = {"X", value};
-    start(&f, NULL, &ok_step, 1);
-    struct http_request request = post(&f, "body");
-    request.headers = &header;
-    request.header_count = 1;
-    http_world_call(&f.world, &request, &r);
-    assert_says(&r, HTTP_CONNECT_FAILED, false, "larger than 1048576 bytes");
-    free(value);
-    stop(&f);
 }
 
 static void test_cancel(void **state)
@@ -701,133 +617,9 @@ static void test_close_from_on_done(void **state)
     stop(&f);
 }
 
-static void test_memory_is_out(void **state)
-{
-    (void)state;
-    size_t calls = 1;
-    for (size_t n = 0; n <= calls; n++) {
-        struct fixture f = {0};
-        struct call_result r;
-        start(&f, NULL, &ok_step, 1);
-        begin(&f, "body", &r);
-        mem_fail_from(n == 0 ? SIZE_MAX : n);
-        http_world_wait(&f.world, &r);
-        if (n == 0)
-            calls = mem_fail_count();
-        mem_fail_from(0);
-        if (n == 0)
-            assert_int_equal(r.outcome, HTTP_ANSWERED);
-        call_result_fini(&r);
-        stop(&f);
-    }
-    assert_in_range(calls, 4, 100);
-}
-
 // Bytes that no server sends: the call ends, by a reset, the end of the connection or its timeout.
-static void test_raw_attacks(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *bytes;
-        size_t len;
-        enum http_outcome outcome;
-    } cases[] = {
-        {"\0\0\1\0\1\0\0\0\1x", 10, HTTP_LOST},                    // DATA before HEADERS
-        {"\0\0\1\0\0\0\0\0\0x", 10, HTTP_LOST},                    // DATA on stream 0
-        {"\0\0\1\1\4\0\0\0\2\x88", 10, HTTP_LOST},                 // HEADERS on a stream that is not ours
-        {"\0\0\1\1\4\0\0\0\7\x88", 10, HTTP_LOST},                 // HEADERS on an idle stream
-        {"\0\0\4\3\0\0\0\0\0\0\0\0\0", 13, HTTP_LOST},             // RST_STREAM on stream 0
-        {"\0\0\4\10\0\0\0\0\0\0\0\0\0", 13, HTTP_LOST},            // WINDOW_UPDATE of nothing
-        {"\0\0\4\10\0\0\0\0\1\x7f\xff\xff\xff", 13, HTTP_BAD_RESPONSE}, // a stream's window overflows
-        {"\0\0\6\4\0\0\0\0\0\0\4\xff\xff\xff\xff", 15, HTTP_LOST}, // SETTINGS: a window that is too large
-        {"\0\0\4\5\4\0\0\0\1\0\0\0\2", 13, HTTP_LOST},             // PUSH_PROMISE
-        {"\0\0\1\1\4\0\0\0\1\xff", 10, HTTP_LOST},                 // HPACK that ends too early
-        {"\0\0\1\11\4\0\0\0\1\x88", 10, HTTP_LOST},                // CONTINUATION of nothing
-        {"\xff\xff\xff\0\0\0\0\0\1", 9, HTTP_LOST},                // a frame of 16 MiB
-        {"\0\0\1\1\4\0\0\0\1\x82", 10, HTTP_BAD_RESPONSE},         // :method in a response
-        {"\0\0\4\1\4\0\0\0\1\x48\2ab", 13, HTTP_BAD_RESPONSE},    // a status that is no number
-        {"\0\0\1\1\5\0\0\0\1\x82", 10, HTTP_BAD_RESPONSE},         // no status at all
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct fixture f = {0};
-        struct call_result r;
-        static const struct http2_step steps[] = {{.act = HTTP2_SAY_NOTHING}};
-        start(&f, NULL, steps, 1);
-        struct http_request request = post(&f, "body");
-        request.timeout_nanos = 5 * NANOS_PER_SECOND;
-        http_world_send(&f.world, &request, &r);
-        while (http2_peer_requests(f.peer) == 0 || !http2_peer_seen(f.peer, 0)->whole)
-            loop_step(&f.world.loop);
-        http2_peer_send_raw(f.peer, cases[i].bytes, cases[i].len);
-        http_world_wait(&f.world, &r);
-        if (r.outcome != cases[i].outcome)
-            fail_msg("case %zu: outcome %d, \"%s\"", i, r.outcome, r.error);
-        call_result_fini(&r);
-        stop(&f);
-    }
-}
-
 // After END_STREAM: the answer stands, whatever follows.
-static void test_frames_after_the_end(void **state)
-{
-    (void)state;
-    struct fixture f = {0};
-    struct call_result r;
-    static const char after[] = "\0\0\1\0\0\0\0\0\1x\0\0\1\1\5\0\0\0\1\x88\0\0\4\3\0\0\0\0\1\0\0\0\2";
-    start(&f, NULL, &ok_step, 1);
-    call(&f, "body", &r);
-    http2_peer_send_raw(f.peer, after, sizeof after - 1);
-    assert_ok(&r);
-    call(&f, "body", &r);
-    assert_true(r.outcome == HTTP_ANSWERED || r.outcome == HTTP_LOST);
-    call_result_fini(&r);
-    call(&f, "body", &r);
-    assert_ok(&r);
-    stop(&f);
-}
-
-static void flood(struct fixture *f, const char *frame, size_t len, size_t count)
-{
-    char *all = malloc(len * count);
-    for (size_t i = 0; i < count; i++)
-        memcpy(all + i * len, frame, len);
-    http2_peer_send_raw(f->peer, all, len * count);
-    free(all);
-}
-
 // PINGs and SETTINGS by the thousand: answered, or the connection is ended; the call ends in any case.
-static void test_floods(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *frame;
-        size_t len;
-    } cases[] = {
-        {"\0\0\x08\6\0\0\0\0\0pingpong", 17},
-        {"\0\0\0\4\0\0\0\0\0", 9},
-        {"\0\0\1\0\0\0\0\0\1x", 10},
-        {"\0\0\4\10\0\0\0\0\0\0\0\0\1", 13},
-        {"\0\0\1\1\4\0\0\0\1\x8c", 10},
-        {"\0\0\5\1\4\0\0\0\1\x48\3" "103", 14}, // interim answers
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct fixture f = {0};
-        struct call_result r;
-        static const struct http2_step steps[] = {{.act = HTTP2_SAY_NOTHING}};
-        start(&f, NULL, steps, 1);
-        struct http_request request = post(&f, "body");
-        request.timeout_nanos = SHORT_NANOS;
-        http_world_send(&f.world, &request, &r);
-        while (http2_peer_requests(f.peer) == 0)
-            loop_step(&f.world.loop);
-        flood(&f, cases[i].frame, cases[i].len, 20000);
-        http_world_wait(&f.world, &r);
-        assert_int_not_equal(r.outcome, HTTP_ANSWERED);
-        call_result_fini(&r);
-        stop(&f);
-    }
-}
-
 struct tls_fixture {
     struct test_ca ca;
     SSL_CTX *server;
@@ -912,8 +704,11 @@ static void test_alpn_chooses_http1(void **state)
 {
     (void)state;
     static const struct raw_step answers[] = {
-        {RAW_START_TLS, 0, 0},   {RAW_EXPECT, "body", 0}, {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0},
-        {RAW_EXPECT, "body", 0}, {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0},
+        {RAW_START_TLS, 0, 0},
+        {RAW_EXPECT, "body", 0},
+        {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0},
+        {RAW_EXPECT, "body", 0},
+        {RAW_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0},
     };
     struct tls_fixture t;
     struct call_result r[4];
@@ -954,6 +749,7 @@ int main(void)
         cmocka_unit_test(test_big_bodies_arrive_whole),
         cmocka_unit_test(test_small_window),
         cmocka_unit_test(test_stuck_stream_times_out),
+        cmocka_unit_test(test_room_after_a_timeout),
         cmocka_unit_test(test_peer_that_reads_nothing),
         cmocka_unit_test(test_goaway_mid_flight),
         cmocka_unit_test(test_goaway_after_each_answer),
@@ -961,22 +757,16 @@ int main(void)
         cmocka_unit_test(test_goaway_while_idle),
         cmocka_unit_test(test_refused_stream),
         cmocka_unit_test(test_streams_that_end_badly),
+        cmocka_unit_test(test_no_loss_no_duplicate),
         cmocka_unit_test(test_early_answer),
-        cmocka_unit_test(test_answers_that_are_too_large),
         cmocka_unit_test(test_keepalive_finds_the_dead),
         cmocka_unit_test(test_keepalive_of_the_living),
         cmocka_unit_test(test_keepalive_without_stream),
         cmocka_unit_test(test_idle_connection_goes),
-        cmocka_unit_test(test_peers_that_are_no_http2),
         cmocka_unit_test(test_refused_connection),
-        cmocka_unit_test(test_headers_too_large),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_cancel_while_the_connection_ends),
         cmocka_unit_test(test_close_from_on_done),
-        cmocka_unit_test(test_memory_is_out),
-        cmocka_unit_test(test_raw_attacks),
-        cmocka_unit_test(test_frames_after_the_end),
-        cmocka_unit_test(test_floods),
         cmocka_unit_test(test_tls),
         cmocka_unit_test(test_tls_without_h2),
         cmocka_unit_test(test_alpn_chooses_http1),

@@ -16,7 +16,9 @@
 // HEADERS :status 200, x: yes | DATA "hello" | trailers t: 1
 #define HEAD(id) "\0\0\10\1\4\0\0\0" id "\x88\0\1x\3yes"
 #define BODY(id) "\0\0\5\0\0\0\0\0" id "hello"
-#define TRAILERS(id) "\0\0\5\1\5\0\0\0" id "\0\1t\1" "1"
+#define TRAILERS(id)                                                                                                   \
+    "\0\0\5\1\5\0\0\0" id "\0\1t\1"                                                                                    \
+    "1"
 #define ANSWER(id) HEAD(id) BODY(id) TRAILERS(id)
 #define GOAWAY(last) "\0\0\10\7\0\0\0\0\0\0\0\0" last "\0\0\0\0"
 #define TEXT(literal) ((struct bytes){(const uint8_t *)(literal), sizeof(literal) - 1})
@@ -244,7 +246,8 @@ static void test_body_limit(void **state)
 {
     (void)state;
     struct fixture f;
-    static uint8_t data[9 + BODY_MAX_BYTES + 1] = {0, (BODY_MAX_BYTES + 1) >> 8, (BODY_MAX_BYTES + 1) & 0xff, 0, 0, 0, 0, 0, 1};
+    static uint8_t data[9 + BODY_MAX_BYTES + 1] = {
+        0, (BODY_MAX_BYTES + 1) >> 8, (BODY_MAX_BYTES + 1) & 0xff, 0, 0, 0, 0, 0, 1};
     start(&f, TEXT("body"));
     assert_true(http2_client_feed(f.client, TEXT(HEAD("\1")), NULL));
     assert_true(http2_client_feed(f.client, (struct bytes){data, sizeof data}, NULL));

@@ -364,6 +364,103 @@ static void test_client_certificate(void **state)
     stop(&f);
 }
 
+struct reloads {
+    int good, bad;
+    struct err error;
+};
+
+static void on_reload(void *arg, const struct err *e)
+{
+    struct reloads *r = arg;
+    *(e == NULL ? &r->good : &r->bad) += 1;
+    if (e != NULL)
+        r->error = *e;
+}
+
+static char *read_text(const char *path)
+{
+    char *text = mem_alloc(8192);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_in_range(fread(text, 1, 8191, file), 100, 8190);
+    fclose(file);
+    return text;
+}
+
+// New files are used by new connections; a pair that does not fit leaves the old one in use, and is told once.
+static void test_files_are_reloaded(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct reloads r = {0};
+    char folder[] = "/tmp/profrelay-net-XXXXXX", cert[64], key[64], new_cert[64], new_key[64];
+    prepare(&f, "IP:127.0.0.1", 30);
+    assert_non_null(mkdtemp(folder));
+    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    snprintf(new_cert, sizeof new_cert, "%s/cert2.pem", folder);
+    snprintf(new_key, sizeof new_key, "%s/key2.pem", folder);
+    test_write_certificate(&f.ca, cert, key);
+    test_write_certificate(&f.ca, new_cert, new_key);
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(f.server_ctx), f.ca.cert);
+    SSL_CTX_set_verify(f.server_ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    f.options.tls.cert_file = cert;
+    f.options.tls.key_file = key;
+    f.options.close_after_each = true;
+    f.options.on_reload = on_reload;
+    f.options.on_reload_arg = &r;
+    start(&f, tls_answers, COUNT_OF(tls_answers));
+    call_succeeds(&f, f.url);
+    assert_int_equal(r.good + r.bad, 0);
+    assert_int_equal(rename(new_key, key), 0); // half of the new pair
+    call_succeeds(&f, f.url);
+    call_succeeds(&f, f.url);
+    assert_int_equal(r.bad, 1);
+    assert_non_null(strstr(r.error.text, "key.pem"));
+    assert_int_equal(rename(new_cert, cert), 0);
+    call_succeeds(&f, f.url);
+    call_succeeds(&f, f.url);
+    assert_int_equal(r.good, 1);
+    assert_int_equal(unlink(cert), 0);
+    call_succeeds(&f, f.url);
+    assert_int_equal(r.bad, 2);
+    unlink(key), rmdir(folder);
+    stop(&f);
+}
+
+static void test_pem_texts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err e = {0};
+    struct http_client *none;
+    char folder[] = "/tmp/profrelay-net-XXXXXX", cert[64], key[64];
+    prepare(&f, "IP:127.0.0.1", 30);
+    assert_non_null(mkdtemp(folder));
+    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    test_write_certificate(&f.ca, cert, key);
+    char *cert_text = read_text(cert), *key_text = read_text(key);
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(f.server_ctx), f.ca.cert);
+    SSL_CTX_set_verify(f.server_ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    f.options.tls.cert_pem = cert_text;
+    f.options.tls.key_pem = key_text;
+    f.options.tls.parameters.min_version = "1.3";
+    start(&f, tls_answers, COUNT_OF(tls_answers));
+    call_succeeds(&f, f.url);
+    f.options.tls.key_file = key;
+    assert_int_equal(http_client_create(&f.world.loop, &f.options, &none, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "keep one"));
+    f.options.tls.key_file = NULL;
+    f.options.tls.key_pem = "no key";
+    assert_int_equal(http_client_create(&f.world.loop, &f.options, &none, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "tls.key_pem"));
+    unlink(cert), unlink(key), rmdir(folder);
+    free(cert_text);
+    free(key_text);
+    stop(&f);
+}
+
 static void test_tunnel(void **state)
 {
     (void)state;
@@ -551,6 +648,8 @@ int main(void)
         cmocka_unit_test(test_big_body),
         cmocka_unit_test(test_early_response),
         cmocka_unit_test(test_client_certificate),
+        cmocka_unit_test(test_files_are_reloaded),
+        cmocka_unit_test(test_pem_texts),
         cmocka_unit_test(test_protocol_is_negotiated),
         cmocka_unit_test(test_tunnel),
         cmocka_unit_test(test_tunnel_fails),

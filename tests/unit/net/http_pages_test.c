@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "tests/support/http_calls.h"
 #include "tests/support/loop_step.h"
+#include "tests/support/raw_client.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,10 +52,10 @@ static void start_impatient(struct fixture *f)
 {
     static const struct http_client_options client;
     struct http_pages_options options = {.endpoint = "127.0.0.1:0",
-                                          .on_page = on_page,
-                                          .arg = f,
-                                          .request_timeout_nanos = 200 * NANOS_PER_MS,
-                                          .idle_timeout_nanos = 40 * NANOS_PER_MS};
+                                         .on_page = on_page,
+                                         .arg = f,
+                                         .request_timeout_nanos = 200 * NANOS_PER_MS,
+                                         .idle_timeout_nanos = 40 * NANOS_PER_MS};
     *f = (struct fixture){0};
     http_world_init(&f->world, &client);
     assert_int_equal(http_pages_create(&f->world.loop, &options, &f->server, NULL), ERR_OK);
@@ -152,77 +153,6 @@ static void test_large_request(void **state)
     stop(&f);
 }
 
-// A raw client: sends text at once, gathers what comes until the server closes or `until` was seen.
-struct raw {
-    uv_tcp_t tcp;
-    uv_connect_t connect;
-    char got[4096];
-    size_t len;
-    bool connected, ended, closed;
-};
-
-static void on_raw_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
-{
-    (void)suggested;
-    struct raw *r = handle->data;
-    *out = uv_buf_init(r->got + r->len, (unsigned)(sizeof r->got - 1 - r->len));
-}
-
-static void on_raw_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-    (void)b;
-    struct raw *r = stream->data;
-    if (n < 0)
-        r->ended = true;
-    else
-        r->len += (size_t)n;
-    r->got[r->len] = '\0';
-}
-
-static void on_raw_connected(uv_connect_t *connect, int status)
-{
-    struct raw *r = connect->data;
-    assert_int_equal(status, 0);
-    r->connected = true;
-    uv_read_start((uv_stream_t *)&r->tcp, on_raw_alloc, on_raw_read);
-}
-
-static void raw_connect(struct fixture *f, struct raw *r)
-{
-    struct sockaddr_in address;
-    *r = (struct raw){0};
-    uv_tcp_init(&f->world.loop, &r->tcp);
-    r->tcp.data = r->connect.data = r;
-    uv_ip4_addr("127.0.0.1", http_pages_port(f->server), &address);
-    assert_int_equal(uv_tcp_connect(&r->connect, &r->tcp, (struct sockaddr *)&address, on_raw_connected), 0);
-    while (!r->connected)
-        loop_step(&f->world.loop);
-}
-
-static void raw_send(struct raw *r, const char *text)
-{
-    uv_buf_t b = uv_buf_init((char *)text, (unsigned)strlen(text));
-    assert_int_equal(uv_try_write((uv_stream_t *)&r->tcp, &b, 1), (int)strlen(text));
-}
-
-static void raw_wait(struct fixture *f, struct raw *r, const char *until)
-{
-    while (!r->ended && (until == NULL || strstr(r->got, until) == NULL))
-        loop_step(&f->world.loop);
-}
-
-static void on_raw_closed(uv_handle_t *handle)
-{
-    ((struct raw *)handle->data)->closed = true;
-}
-
-static void raw_close(struct fixture *f, struct raw *r)
-{
-    uv_close((uv_handle_t *)&r->tcp, on_raw_closed);
-    while (!r->closed)
-        loop_step(&f->world.loop);
-}
-
 static size_t count(const char *text, const char *what)
 {
     size_t n = 0;
@@ -235,18 +165,17 @@ static void test_pipelining(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw r;
+    struct raw_client r;
     start(&f, 0);
-    raw_connect(&f, &r);
-    raw_send(&r, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
-                 "GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /4 HTTP/1.1\r\nHost: h\r\n\r\n");
-    raw_wait(&f, &r, NULL);
-    assert_int_equal(
-        count(r.got, "\r\ncontent-type: text/plain; charset=utf-8\r\nContent-Length: 4\r\n"), 3);
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&r, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
+                        "GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /4 HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_wait(&r, NULL);
+    assert_int_equal(count(r.got, "\r\ncontent-type: text/plain; charset=utf-8\r\nContent-Length: 4\r\n"), 3);
     assert_int_equal(count(r.got, "Connection: close"), 1);
     assert_string_equal(f.last, "GET /3 ");
     assert_int_equal(f.requests, 3);
-    raw_close(&f, &r);
+    raw_client_close(&r);
     stop(&f);
 }
 
@@ -254,35 +183,35 @@ static void test_slow_bytes(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw r;
+    struct raw_client r;
     static const char text[] = "HEAD /slow HTTP/1.0\r\nX: y\r\n\r\n";
     start(&f, 0);
-    raw_connect(&f, &r);
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
     for (size_t i = 0; i + 1 < sizeof text; i++) {
         char one[2] = {text[i], '\0'};
-        raw_send(&r, one);
+        raw_client_send(&r, one);
         uv_run(&f.world.loop, UV_RUN_NOWAIT);
     }
-    raw_wait(&f, &r, NULL);
+    raw_client_wait(&r, NULL);
     assert_string_equal(f.last, "HEAD /slow ");
     assert_non_null(strstr(r.got, "Connection: close"));
     assert_null(strstr(r.got, "page"));
-    raw_close(&f, &r);
+    raw_client_close(&r);
     stop(&f);
 }
 
 static void refused(const char *text, const char *status_line)
 {
     struct fixture f;
-    struct raw r;
+    struct raw_client r;
     start(&f, 0);
-    raw_connect(&f, &r);
-    raw_send(&r, text);
-    raw_wait(&f, &r, "\r\n\r\n");
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&r, text);
+    raw_client_wait(&r, "\r\n\r\n");
     if (strncmp(r.got, status_line, strlen(status_line)) != 0)
         fail_msg("%s", r.got);
     assert_int_equal(f.requests, 0);
-    raw_close(&f, &r);
+    raw_client_close(&r);
     stop(&f);
 }
 
@@ -300,16 +229,16 @@ static void test_expect_continue(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw r;
+    struct raw_client r;
     start(&f, 0);
-    raw_connect(&f, &r);
-    raw_send(&r, "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
-    raw_wait(&f, &r, "\r\n\r\n");
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&r, "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    raw_client_wait(&r, "\r\n\r\n");
     assert_string_equal(r.got, "HTTP/1.1 100 Continue\r\n\r\n");
-    raw_send(&r, "ab");
-    raw_wait(&f, &r, "page");
+    raw_client_send(&r, "ab");
+    raw_client_wait(&r, "page");
     assert_non_null(strstr(r.got, "200 OK"));
-    raw_close(&f, &r);
+    raw_client_close(&r);
     stop(&f);
 }
 
@@ -317,22 +246,18 @@ static void test_too_many_connections(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw first, second, third;
+    struct raw_client first, second;
     start(&f, 1);
-    raw_connect(&f, &first);
-    raw_send(&first, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
-    raw_wait(&f, &first, "page");
-    raw_connect(&f, &second);
-    raw_wait(&f, &second, NULL);
-    assert_int_equal(second.len, 0);
-    raw_close(&f, &second);
-    raw_close(&f, &first);
-    uv_run(&f.world.loop, UV_RUN_NOWAIT);
-    raw_connect(&f, &third);
-    raw_send(&third, "GET /3 HTTP/1.1\r\nHost: h\r\n\r\n");
-    raw_wait(&f, &third, "page");
-    assert_string_equal(f.last, "GET /3 ");
-    raw_close(&f, &third);
+    raw_client_connect(&first, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&first, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_wait(&first, "page");
+    raw_client_connect(&second, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&second, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_wait(&second, "page");
+    raw_client_wait(&first, NULL); // it was idle and had to go
+    assert_string_equal(f.last, "GET /2 ");
+    raw_client_close(&first);
+    raw_client_close(&second);
     stop(&f);
 }
 
@@ -340,26 +265,26 @@ static void test_clients_that_leave(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw r;
+    struct raw_client r;
     start(&f, 0);
     f.page_bytes = 4 << 20; // does not fit into the socket's buffers
-    raw_connect(&f, &r);
-    raw_send(&r, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    uv_read_stop((uv_stream_t *)&r.tcp);
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&r, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    uv_read_stop(&r.socket.stream);
     while (f.requests == 0)
         loop_step(&f.world.loop);
-    raw_close(&f, &r);
-    raw_connect(&f, &r); // still serving
-    raw_send(&r, "GET / HTT");
-    raw_close(&f, &r);
-    raw_connect(&f, &r);
-    raw_send(&r, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    uv_read_stop((uv_stream_t *)&r.tcp);
+    raw_client_close(&r);
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server)); // still serving
+    raw_client_send(&r, "GET / HTT");
+    raw_client_close(&r);
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&r, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    uv_read_stop(&r.socket.stream);
     while (f.requests == 1)
         loop_step(&f.world.loop);
     stop_server(&f); // with a response on its way
     assert_int_equal(f.requests, 2);
-    raw_close(&f, &r);
+    raw_client_close(&r);
     http_world_fini(&f.world);
 }
 
@@ -367,22 +292,22 @@ static void test_clients_that_hang(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw silent, half, idle;
+    struct raw_client silent, half, idle;
     start_impatient(&f);
-    raw_connect(&f, &silent);
-    raw_connect(&f, &half);
-    raw_send(&half, "GET / HTTP/1.1\r\nHo");
-    raw_connect(&f, &idle);
-    raw_send(&idle, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    raw_wait(&f, &silent, NULL);
-    raw_wait(&f, &half, NULL);
-    raw_wait(&f, &idle, NULL);
+    raw_client_connect(&silent, &f.world.loop, http_pages_port(f.server));
+    raw_client_connect(&half, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&half, "GET / HTTP/1.1\r\nHo");
+    raw_client_connect(&idle, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&idle, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_wait(&silent, NULL);
+    raw_client_wait(&half, NULL);
+    raw_client_wait(&idle, NULL);
     assert_int_equal(silent.len, 0);
     assert_non_null(strstr(half.got, "HTTP/1.1 408 Request Timeout\r\n"));
     assert_int_equal(f.requests, 1);
-    raw_close(&f, &silent);
-    raw_close(&f, &half);
-    raw_close(&f, &idle);
+    raw_client_close(&silent);
+    raw_client_close(&half);
+    raw_client_close(&idle);
     stop(&f);
 }
 
@@ -390,15 +315,15 @@ static void test_http10_keep_alive(void **state)
 {
     (void)state;
     struct fixture f;
-    struct raw r;
+    struct raw_client r;
     start(&f, 0);
-    raw_connect(&f, &r);
-    raw_send(&r, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n");
-    raw_wait(&f, &r, NULL);
+    raw_client_connect(&r, &f.world.loop, http_pages_port(f.server));
+    raw_client_send(&r, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n");
+    raw_client_wait(&r, NULL);
     assert_int_equal(count(r.got, "Connection: keep-alive"), 1);
     assert_int_equal(count(r.got, "Connection: close"), 1);
     assert_int_equal(f.requests, 2);
-    raw_close(&f, &r);
+    raw_client_close(&r);
     stop(&f);
 }
 

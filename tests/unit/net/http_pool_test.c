@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -44,6 +45,7 @@ static void add_peer(struct fixture *f, size_t i)
 {
     f->peers[i] =
         http2_peer_create(&f->world.loop, &(struct http2_peer_options){.address = addresses[i], .port = f->port});
+    assert_non_null(f->peers[i]);
     f->port = http2_peer_port(f->peers[i]);
     http2_peer_script(f->peers[i], &ok_step, 1);
 }
@@ -191,9 +193,9 @@ static void test_addresses_change(void **state)
 {
     (void)state;
     struct fixture f = {.options = {.round_robin = true, .resolve_interval_nanos = SHORT_NANOS}};
-    start(&f, 2);
+    start(&f, PEERS);
+    resolve_to(addresses, 2);
     warm_up(&f, 2);
-    add_peer(&f, 2);
     resolve_to(addresses + 1, 2); // the first has left the name
     while (http2_peer_requests(f.peers[2]) < 3)
         call_succeeds(&f);
@@ -251,21 +253,42 @@ static void test_timeout_while_resolving(void **state)
     fake_names.waits = false;
 }
 
+// A port that is bound, so that nobody else gets it, but that refuses connections.
+static int hold_port(int *port_out)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    *port_out = ntohs(address.sin_port);
+    return fd;
+}
+
 // wait_for_ready: the peer comes up later, the call goes through; without, it fails at once.
 static void test_wait_for_ready(void **state)
 {
     (void)state;
     struct fixture f = {0};
     struct call_result r = {0};
-    start(&f, 1);
-    http2_peer_destroy(&f.peers[0]);
+    int held = hold_port(&f.port);
+    start(&f, 0);
+    resolve_to(addresses, 1);
     struct http_request request = post(&f);
     request.wait_for_ready = true;
     http_world_send(&f.world, &request, &r);
     call_fails(&f, "connection refused");
     assert_int_equal(r.done, 0);
     add_peer(&f, 0);
-    call_succeeds(&f); // one who does not wait is not held up by the other's back-off, and takes it along
+    // one who does not wait is not held up by the other's back-off of a second, and takes it along
+    struct call_result hasty = {0};
+    struct http_request at_once = post(&f);
+    at_once.timeout_nanos = NANOS_PER_SECOND / 2;
+    http_world_call(&f.world, &at_once, &hasty);
+    assert_int_equal(hasty.outcome, HTTP_ANSWERED);
+    call_result_fini(&hasty);
+    close(held);
     http_world_wait(&f.world, &r);
     assert_int_equal(r.outcome, HTTP_ANSWERED);
     call_result_fini(&r);
@@ -281,10 +304,16 @@ static void test_wait_for_ready_backs_off(void **state)
     fake_names.error = EAI_AGAIN;
     struct http_request request = post(&f);
     request.wait_for_ready = true;
-    request.timeout_nanos = 2 * SHORT_NANOS;
-    http_world_call(&f.world, &request, &r);
-    assert_int_equal(r.outcome, HTTP_TIMED_OUT);
+    http_world_send(&f.world, &request, &r);
+    while (fake_names.lookups == 0)
+        loop_step(&f.world.loop);
+    uint64_t until = uv_hrtime() + 2 * (uint64_t)SHORT_NANOS;
+    while (uv_hrtime() < until)
+        loop_step(&f.world.loop);
     assert_int_equal(fake_names.lookups, 1);
+    assert_int_equal(r.done, 0);
+    http_call_cancel(r.call);
+    http_world_wait(&f.world, &r);
     call_result_fini(&r);
     stop(&f);
 }
@@ -417,6 +446,59 @@ static void test_tunnel_to_clear_http2(void **state)
     stop(&f);
 }
 
+static void on_unix_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    static char answer[] = OK_TEXT;
+    uv_buf_t out = uv_buf_init(answer, sizeof answer - 1);
+    if (n > 0 && memmem(b->base, (size_t)n, "body", 4) != NULL)
+        assert_int_equal(uv_try_write(stream, &out, 1), (int)sizeof answer - 1);
+    free(b->base);
+}
+
+static void on_unix_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)handle;
+    *out = uv_buf_init(malloc(suggested), (unsigned)suggested);
+}
+
+static void on_unix_connection(uv_stream_t *listener, int status)
+{
+    uv_pipe_t *accepted = listener->data;
+    assert_int_equal(status, 0);
+    uv_pipe_init(listener->loop, accepted, 0);
+    assert_int_equal(uv_accept(listener, (uv_stream_t *)accepted), 0);
+    uv_read_start((uv_stream_t *)accepted, on_unix_alloc, on_unix_read);
+}
+
+static void test_unix_socket(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/profrelay-test-%d.sock", (int)getpid());
+    setenv("HTTP_PROXY", "http://127.0.0.1:1", 1); // has no say here
+    struct fixture f = {.options = {.unix_path = path}};
+    uv_pipe_t listener, accepted;
+    http_world_init(&f.world, &f.options);
+    unsetenv("HTTP_PROXY");
+    snprintf(f.url, sizeof f.url, "http://service.example/");
+    call_fails(&f, path);
+    uv_pipe_init(&f.world.loop, &listener, 0);
+    listener.data = &accepted;
+    assert_int_equal(uv_pipe_bind(&listener, path), 0);
+    assert_int_equal(uv_listen((uv_stream_t *)&listener, 4, on_unix_connection), 0);
+    call_succeeds(&f);
+    call_succeeds(&f);
+    uv_close((uv_handle_t *)&accepted, NULL);
+    uv_close((uv_handle_t *)&listener, NULL);
+    struct err e = {0};
+    struct http_client *none;
+    char long_path[200] = {0};
+    memset(long_path, 'p', sizeof long_path - 1);
+    f.options.unix_path = long_path;
+    assert_int_equal(http_client_create(&f.world.loop, &f.options, &none, &e), ERR_LIMIT);
+    http_world_fini(&f.world);
+}
+
 static int prepare(void **state)
 {
     (void)state;
@@ -445,6 +527,7 @@ int main(void)
         cmocka_unit_test(test_http1_old_connections),
         cmocka_unit_test(test_http1_few_idle),
         cmocka_unit_test(test_tunnel_to_clear_http2),
+        cmocka_unit_test(test_unix_socket),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

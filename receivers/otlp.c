@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// OTLP over gRPC and HTTP: keys, listeners, start and stop.
+#include "receivers/otlp.h"
+
+#include "base/mem.h"
+#include "receivers/otlp_request.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define GRPC_AT offsetof(struct otlp_settings, servers[OTLP_GRPC])
+#define HTTP_AT offsetof(struct otlp_settings, servers[OTLP_HTTP])
+#define SETTING(member) offsetof(struct otlp_settings, member)
+
+static const struct field grpc_tls_fields[] = {SERVER_TLS_FIELDS(GRPC_AT)};
+static const struct field http_tls_fields[] = {SERVER_TLS_FIELDS(HTTP_AT)};
+
+#define KEEPALIVE_FIELD(name_, member_, help_)                                                                         \
+    {.name = name_,                                                                                                    \
+     .type = FIELD_DURATION,                                                                                           \
+     .offset = SETTING(member_),                                                                                       \
+     .default_text = "0s",                                                                                             \
+     .min = 0,                                                                                                         \
+     .max = 0x1p62,                                                                                                    \
+     .help = help_}
+
+static const struct field server_parameters_fields[] = {
+    KEEPALIVE_FIELD("max_connection_idle", max_idle_nanos,
+                    "a connection without a request is closed; 0 = idle_timeout"),
+    KEEPALIVE_FIELD("max_connection_age", max_age_nanos, "then a connection ends after what runs on it; 0 = never"),
+    KEEPALIVE_FIELD("max_connection_age_grace", max_age_grace_nanos, "after that it is closed; 0 = never"),
+    KEEPALIVE_FIELD("time", ping_after_nanos, "of silence before a PING; 0 = 2h"),
+    KEEPALIVE_FIELD("timeout", ping_timeout_nanos, "for its answer; 0 = 20s"),
+    {.name = NULL},
+};
+
+static const struct field keepalive_fields[] = {
+    {.name = "server_parameters",
+     .type = FIELD_STRUCT,
+     .fields = server_parameters_fields,
+     .help = "life of a connection"},
+    {.name = "enforcement_policy", .type = FIELD_IGNORED, .help = "floods of PINGs end a connection in any case"},
+    {.name = NULL},
+};
+
+static const struct field grpc_fields[] = {
+    SERVER_FIELDS(GRPC_AT, "localhost:4317", grpc_tls_fields),
+    {.name = "max_recv_msg_size_mib",
+     .type = FIELD_INT,
+     .offset = SETTING(max_message_mib),
+     .default_text = "64",
+     .min = 1,
+     .max = 2048,
+     .unit = "MiB",
+     .help = "of a message, as sent and inflated"},
+    {.name = "max_concurrent_streams",
+     .type = FIELD_INT,
+     .offset = SETTING(max_streams),
+     .default_text = "250",
+     .min = 1,
+     .max = 100000,
+     .help = "requests at a time on a connection"},
+    {.name = "keepalive", .type = FIELD_STRUCT, .fields = keepalive_fields, .help = "PINGs and age"},
+    {.name = "read_buffer_size", .type = FIELD_IGNORED, .help = "no meaning here"},
+    {.name = "write_buffer_size", .type = FIELD_IGNORED, .help = "no meaning here"},
+    {.name = "include_metadata", .type = FIELD_IGNORED, .help = "metadata is not passed on"},
+    {.name = NULL},
+};
+
+static const struct field cors_fields[] = {
+    {.name = "allowed_origins",
+     .type = FIELD_STRING_LIST,
+     .offset = SETTING(cors.allowed_origins),
+     .help = "of web pages that may send; one * stands for any text: https://*.example.com"},
+    {.name = "allowed_headers",
+     .type = FIELD_STRING_LIST,
+     .offset = SETTING(cors.allowed_headers),
+     .help = "that they may set besides the ordinary ones"},
+    {.name = "exposed_headers",
+     .type = FIELD_STRING_LIST,
+     .offset = SETTING(cors.exposed_headers),
+     .help = "of answers that they may read"},
+    {.name = "max_age",
+     .type = FIELD_INT,
+     .offset = SETTING(cors.max_age),
+     .default_text = "0",
+     .min = 0,
+     .max = 86400,
+     .unit = "seconds",
+     .help = "for which a browser may remember the permission; 0 = its own default"},
+    {.name = NULL},
+};
+
+static const struct field http_fields[] = {
+    SERVER_FIELDS(HTTP_AT, "localhost:4318", http_tls_fields),
+    {.name = "profiles_url_path",
+     .type = FIELD_STRING,
+     .offset = SETTING(path),
+     .default_text = "/v1development/profiles",
+     .help = "where profiles are taken"},
+    {.name = "max_request_body_size",
+     .type = FIELD_SIZE,
+     .offset = SETTING(max_body_bytes),
+     .default_text = "64MiB",
+     .min = 1024,
+     .max = 2147483648.0,
+     .help = "of a request, as sent and inflated"},
+    {.name = "cors", .type = FIELD_STRUCT, .fields = cors_fields, .help = "web pages that send profiles"},
+    {.name = "response_headers",
+     .type = FIELD_STRING_MAP,
+     .offset = SETTING(response_headers),
+     .help = "sent with every answer"},
+    {.name = "traces_url_path", .type = FIELD_IGNORED, .help = "only profiles are taken"},
+    {.name = "metrics_url_path", .type = FIELD_IGNORED, .help = "only profiles are taken"},
+    {.name = "logs_url_path", .type = FIELD_IGNORED, .help = "only profiles are taken"},
+    {.name = "include_metadata", .type = FIELD_IGNORED, .help = "headers are not passed on"},
+    {.name = "keep_alives_enabled", .type = FIELD_IGNORED, .help = "connections are kept"},
+    {.name = NULL},
+};
+
+static const struct field protocols_fields[] = {
+    {.name = "grpc",
+     .type = FIELD_STRUCT,
+     .fields = grpc_fields,
+     .present_offset = 1 + SETTING(has[OTLP_GRPC]),
+     .help = "OTLP/gRPC"},
+    {.name = "http",
+     .type = FIELD_STRUCT,
+     .fields = http_fields,
+     .present_offset = 1 + SETTING(has[OTLP_HTTP]),
+     .help = "OTLP/HTTP, protobuf and JSON"},
+    {.name = NULL},
+};
+
+static const struct field otlp_fields[] = {
+    {.name = "protocols",
+     .type = FIELD_STRUCT,
+     .fields = protocols_fields,
+     .help = "what is listened for; one at least"},
+    {.name = NULL},
+};
+
+// --- settings ---
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_tls(const struct server_settings *a, const struct server_settings *b)
+{
+    const struct tls_server_options *x = &a->tls.options, *y = &b->tls.options;
+    return a->has_tls == b->has_tls && same_text(x->cert_file, y->cert_file) && same_text(x->cert_pem, y->cert_pem) &&
+           same_text(x->key_file, y->key_file) && same_text(x->key_pem, y->key_pem) &&
+           same_text(x->client_ca_file, y->client_ca_file);
+}
+
+static bool is_any_port(const char *endpoint)
+{
+    const char *colon = strrchr(endpoint, ':');
+    return colon != NULL && strcmp(colon, ":0") == 0;
+}
+
+// On one endpoint one listener serves both; the settings of the gRPC section are those of its connections.
+static bool is_shared(const struct otlp_settings *s)
+{
+    const char *endpoint = s->servers[OTLP_GRPC].endpoint;
+    return s->has[OTLP_GRPC] && s->has[OTLP_HTTP] && same_text(endpoint, s->servers[OTLP_HTTP].endpoint) &&
+           !is_any_port(endpoint);
+}
+
+static void check_settings(const void *settings, const struct component_check *check)
+{
+    static const char *const keys[] = {"protocols.grpc", "protocols.http"};
+    const struct otlp_settings *s = settings;
+    if (!s->has[OTLP_GRPC] && !s->has[OTLP_HTTP])
+        check_error(check, "protocols",
+                    "must specify at least one protocol when using the OTLP receiver: grpc or http");
+    for (int p = 0; p < OTLP_PROTOCOLS; p++)
+        if (s->has[p])
+            server_settings_check(&s->servers[p], keys[p], check);
+    if (is_shared(s) && !same_tls(&s->servers[OTLP_GRPC], &s->servers[OTLP_HTTP]))
+        check_error(check, "protocols.http.tls", "grpc and http share the endpoint: give both the same tls");
+    if (s->path[0] != '/')
+        check_error(check, "protocols.http.profiles_url_path", "must begin with /");
+    for (size_t i = 0; i < s->response_headers.count; i++)
+        if (!http_header_valid(s->response_headers.items[i].name, s->response_headers.items[i].value))
+            check_error(check, "protocols.http.response_headers",
+                        "header %zu is not valid: a name is letters, digits and -, a value has no control characters",
+                        i + 1);
+}
+
+bool otlp_version_ok(const struct http_exchange *x, const char **text_out)
+{
+    size_t count;
+    const char *version = http_exchange_header(x, "otlp-profiles-development-version", &count);
+    *text_out = "invalid or unsupported otlp-profiles-development-version: supported version is 1";
+    if (count > 1 || (version != NULL && strcmp(version, "1") != 0))
+        return false;
+    *text_out = NULL;
+    return true;
+}
+
+bool otlp_encoding_of(const struct http_exchange *x, const char *header, enum compression *out)
+{
+    static const struct {
+        const char *name;
+        enum compression kind;
+    } names[] = {
+        {"", COMPRESSION_NONE},        {"identity", COMPRESSION_NONE}, {"gzip", COMPRESSION_GZIP},
+        {"x-gzip", COMPRESSION_GZIP},  {"zstd", COMPRESSION_ZSTD},     {"deflate", COMPRESSION_DEFLATE},
+        {"zlib", COMPRESSION_DEFLATE}, {"snappy", COMPRESSION_SNAPPY}, {"x-snappy-framed", COMPRESSION_SNAPPY},
+    };
+    size_t count;
+    const char *name = http_exchange_header(x, header, &count);
+    *out = COMPRESSION_NONE;
+    for (size_t i = 0; name != NULL && i < COUNT_OF(names); i++) {
+        if (strcasecmp(name, names[i].name) == 0) {
+            *out = names[i].kind;
+            return count == 1;
+        }
+    }
+    return name == NULL;
+}
+
+// --- the server's handler ---
+
+static void on_head(void *arg, struct http_exchange *x, const struct http_head *head)
+{
+    if (otlp_is_grpc(x))
+        otlp_grpc_head(arg, x, head);
+    else
+        otlp_http_head(arg, x, head);
+}
+
+static void on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t len)
+{
+    (void)arg;
+    otlp_request_run(http_exchange_context(x), body, len);
+}
+
+static size_t on_reserve(void *arg, struct http_exchange *x, struct bytes so_far, size_t need)
+{
+    (void)arg;
+    return otlp_request_reserve(http_exchange_context(x), so_far, need);
+}
+
+static void on_refuse(void *arg, struct http_exchange *x, int status, const char *text)
+{
+    (void)arg;
+    otlp_request_refuse(http_exchange_context(x), status, text);
+}
+
+static void on_abort(void *arg, struct http_exchange *x)
+{
+    (void)arg;
+    otlp_request_abort(http_exchange_context(x));
+}
+
+static void on_problem(void *arg, const struct http_peer *peer, const char *text)
+{
+    const struct otlp_listener *l = arg;
+    log_warn(&l->receiver->receiver.component.log, "%s: %s", peer != NULL ? peer->address : "server", text);
+}
+
+// --- life ---
+
+static enum err_code create(struct receiver *self, const void *settings, struct err *e)
+{
+    (void)e;
+    struct otlp_receiver *r = (struct otlp_receiver *)self;
+    r->settings = settings;
+    return ERR_OK;
+}
+
+static void apply_keepalive(const struct otlp_settings *s, struct http_server_options *o)
+{
+    if (s->max_idle_nanos != 0)
+        o->idle_timeout_nanos = s->max_idle_nanos;
+    o->max_streams = (uint32_t)s->max_streams;
+    o->max_age_nanos = s->max_age_nanos;
+    o->max_age_grace_nanos = s->max_age_grace_nanos;
+    o->ping_after_nanos = s->ping_after_nanos;
+    o->ping_timeout_nanos = s->ping_timeout_nanos;
+}
+
+static void log_address(const struct otlp_listener *l, int protocol, const char *endpoint)
+{
+    const struct logger *log = &l->receiver->receiver.component.log;
+    const char *name = protocol == OTLP_GRPC ? "OTLP/gRPC" : "OTLP/HTTP";
+    int port = http_server_port(l->server);
+    if (port != 0)
+        log_info(log, "%s at %s, port %d", name, endpoint, port);
+    else
+        log_info(log, "%s at %s", name, endpoint);
+}
+
+static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct err *e)
+{
+    struct otlp_listener *l = &r->listeners[protocol];
+    char endpoint[LIMIT_PATH_BYTES];
+    struct tls_server_options tls;
+    struct http_server_options options;
+    l->receiver = r;
+    l->serves[protocol] = true;
+    server_settings_apply(&r->settings->servers[protocol], endpoint, &tls, &options);
+    if (protocol == OTLP_GRPC)
+        apply_keepalive(r->settings, &options);
+    options.handler = (struct http_server_handler){
+        .arg = l,
+        .on_head = on_head,
+        .on_request = on_request,
+        .on_reserve = on_reserve,
+        .on_refuse = on_refuse,
+        .on_abort = on_abort,
+        .on_problem = on_problem,
+    };
+    enum err_code rc = http_server_create(&r->receiver.component.loop->uv, &options, &l->server, e);
+    if (rc != ERR_OK) {
+        err_prefix(e, "protocols.%s", protocol == OTLP_GRPC ? "grpc" : "http");
+        return rc;
+    }
+    r->open_servers++;
+    log_address(l, protocol, endpoint);
+    return ERR_OK;
+}
+
+static enum err_code start(struct receiver *self, struct err *e)
+{
+    struct otlp_receiver *r = (struct otlp_receiver *)self;
+    bool shared = is_shared(r->settings);
+    enum err_code rc = r->settings->has[OTLP_GRPC] ? open_listener(r, OTLP_GRPC, e) : ERR_OK;
+    r->listeners[OTLP_GRPC].serves[OTLP_HTTP] = shared;
+    if (rc == ERR_OK && r->settings->has[OTLP_HTTP] && !shared)
+        rc = open_listener(r, OTLP_HTTP, e);
+    return rc;
+}
+
+static void close_receiver(struct receiver *self)
+{
+    struct otlp_receiver *r = (struct otlp_receiver *)self;
+    for (int p = 0; p < OTLP_PROTOCOLS; p++)
+        if (r->listeners[p].server != NULL)
+            http_server_drain(r->listeners[p].server, NULL, NULL);
+}
+
+void otlp_receiver_maybe_stopped(struct otlp_receiver *r)
+{
+    if (!r->stopping || r->open_servers > 0 || r->requests > 0)
+        return;
+    r->stopping = false;
+    component_stopped(&r->receiver.component);
+}
+
+static void on_server_closed(void *arg)
+{
+    struct otlp_receiver *r = arg;
+    r->open_servers--;
+    otlp_receiver_maybe_stopped(r);
+}
+
+static void stop(struct receiver *self)
+{
+    struct otlp_receiver *r = (struct otlp_receiver *)self;
+    for (int p = 0; p < OTLP_PROTOCOLS; p++)
+        if (r->listeners[p].server != NULL)
+            http_server_close(&r->listeners[p].server, on_server_closed, r);
+    r->stopping = true;
+    otlp_receiver_maybe_stopped(r);
+}
+
+static void destroy(struct receiver *self)
+{
+    (void)self;
+}
+
+const struct receiver_module otlp_receiver = {
+    .module =
+        {
+            .type = "otlp",
+            .help = "Takes profiles over OTLP: gRPC and HTTP, protobuf and JSON.",
+            .settings_size = sizeof(struct otlp_settings),
+            .instance_size = sizeof(struct otlp_receiver),
+            .fields = otlp_fields,
+            .check = check_settings,
+        },
+    .transport = "http",
+    .create = create,
+    .start = start,
+    .close = close_receiver,
+    .stop = stop,
+    .destroy = destroy,
+};

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the receiver `otlp`: its settings, its listeners, and how requests are answered.
+#ifndef RECEIVERS_OTLP_H
+#define RECEIVERS_OTLP_H
+
+#include "codec/compress.h"
+#include "net/grpc_message.h"
+#include "receivers/receiver.h"
+#include "receivers/server_settings.h"
+
+enum { OTLP_GRPC, OTLP_HTTP, OTLP_PROTOCOLS };
+
+struct otlp_cors {
+    struct config_strings allowed_origins, allowed_headers, exposed_headers;
+    int64_t max_age; // seconds
+};
+
+struct otlp_settings {
+    bool has[OTLP_PROTOCOLS];
+    struct server_settings servers[OTLP_PROTOCOLS];
+    // grpc
+    int64_t max_message_mib, max_streams;
+    int64_t max_idle_nanos, max_age_nanos, max_age_grace_nanos, ping_after_nanos, ping_timeout_nanos; // 0 = default
+    // http
+    const char *path;
+    uint64_t max_body_bytes;
+    struct otlp_cors cors;
+    struct config_pairs response_headers;
+};
+
+struct otlp_listener {
+    struct otlp_receiver *receiver;
+    struct http_server *server; // NULL: closed or never opened
+    bool serves[OTLP_PROTOCOLS];
+};
+
+// Everything on the loop's thread.
+struct otlp_receiver {
+    struct receiver receiver;
+    const struct otlp_settings *settings;
+    struct otlp_listener listeners[OTLP_PROTOCOLS];
+    unsigned open_servers;
+    size_t requests; // alive, answered or not
+    bool stopping;
+};
+
+void otlp_receiver_maybe_stopped(struct otlp_receiver *r);
+
+// How a client is spoken to.
+enum otlp_speech { OTLP_SPEAKS_PROTO, OTLP_SPEAKS_JSON, OTLP_SPEAKS_TEXT, OTLP_SPEAKS_GRPC };
+
+// What became of a request; codes for both protocols stand in otlp_answer.c.
+enum otlp_fate {
+    OTLP_TAKEN,
+    OTLP_INVALID,
+    OTLP_TOO_LARGE,
+    OTLP_BUSY, // the same again later
+    OTLP_REFUSED,
+    OTLP_TOO_SLOW,
+    OTLP_LATE, // past the client's own timeout
+    OTLP_NO_MEDIA_TYPE,
+    OTLP_NO_ENCODING,
+    OTLP_NO_METHOD,
+    OTLP_NO_SUCH_PATH,
+    OTLP_FATES,
+};
+
+struct otlp_outcome {
+    enum otlp_fate fate;
+    const char *text;          // NULL = none
+    uint64_t rejected;         // profiles, when TAKEN
+    int64_t retry_after_nanos; // BUSY; 0 = a second
+};
+
+// Ends the exchange.
+void otlp_answer(const struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech,
+                 const struct otlp_outcome *outcome);
+// To a browser that asks first.
+void otlp_answer_preflight(const struct otlp_listener *l, struct http_exchange *x);
+
+struct otlp_grpc_answer {
+    enum grpc_status status;
+    const char *text;    // of a failure
+    struct buf *message; // of a success; left empty
+    int64_t retry_delay_nanos;
+};
+
+void otlp_answer_grpc(struct http_exchange *x, const struct otlp_grpc_answer *a);
+
+// A new head: answers, or makes a request (otlp_request.h).
+void otlp_http_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
+void otlp_grpc_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
+bool otlp_is_grpc(const struct http_exchange *x);
+void otlp_grpc_health(struct http_exchange *x, struct bytes message);
+
+// "1" or absent, once. Else *text_out says why not.
+bool otlp_version_ok(const struct http_exchange *x, const char **text_out);
+// The one value of a header that names an encoding. False: none we know.
+bool otlp_encoding_of(const struct http_exchange *x, const char *header, enum compression *out);
+
+#define OTLP_ENCODINGS "gzip, zstd, deflate, snappy, identity"
+
+#endif

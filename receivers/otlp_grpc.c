@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// OTLP/gRPC: one unary method, and grpc.health.v1.
+#include "base/base64.h"
+#include "codec/otlp_status.h"
+#include "codec/wire.h"
+#include "receivers/otlp_request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
+#define HEALTH_SERVICE "grpc.health.v1.Health"
+#define GRPC_TYPE "application/grpc"
+
+enum { TRAILER_MAX_BYTES = 8 << 10, HEALTH_MAX_BYTES = 1 << 10, HEALTH_SERVING = 1 };
+
+// What others send here by mistake.
+static const struct {
+    const char *prefix, *why;
+} known_services[] = {
+    {"/opentelemetry.proto.collector.trace.", "traces are not taken here, only profiles"},
+    {"/opentelemetry.proto.collector.metrics.", "metrics are not taken here, only profiles"},
+    {"/opentelemetry.proto.collector.logs.", "logs are not taken here, only profiles"},
+    {"/opentelemetry.proto.collector.profiles.", "OTLP profiles of this version are not taken: upgrade the sender"},
+    {"/parca.debuginfo.", "debug information is not taken here: switch its upload off in the sender"},
+    {"/parca.profilestore.", "Parca's own protocol is not taken here: let the sender use OTLP"},
+    {"/grpc.reflection.", "reflection is not offered"},
+    {"/" HEALTH_SERVICE "/Watch", "use Check"},
+};
+
+bool otlp_is_grpc(const struct http_exchange *x)
+{
+    const char *type = http_exchange_header(x, "content-type", NULL);
+    size_t len = strlen(GRPC_TYPE);
+    return type != NULL && strncasecmp(type, GRPC_TYPE, len) == 0 && strchr("+; ", type[len]) != NULL;
+}
+
+// --- answers ---
+
+static void put_details(const struct otlp_grpc_answer *a, struct bytes field, struct buf *out)
+{
+    struct buf raw;
+    const struct otlp_status status = {
+        .code = (int32_t)a->status,
+        .message = bytes_from_text(a->text),
+        .field = field,
+        .retry_delay_nanos = a->retry_delay_nanos,
+    };
+    buf_init(&raw, TRAILER_MAX_BYTES);
+    otlp_status_encode(&status, &raw);
+    if (buf_ok(&raw))
+        base64_encode(buf_bytes(&raw), out);
+    while (out->len > 0 && out->data[out->len - 1] == '=') // gRPC sends it unpadded
+        out->len--;
+    buf_add_byte(out, '\0');
+    buf_fini(&raw);
+}
+
+static void put_message(struct buf *message, struct buf *body)
+{
+    uint8_t prefix[GRPC_PREFIX_BYTES];
+    grpc_prefix_write(false, (uint32_t)message->len, prefix);
+    buf_init(body, message->len + sizeof prefix);
+    buf_add(body, prefix, sizeof prefix);
+    buf_add(body, message->data, message->len);
+    buf_clear(message);
+}
+
+void otlp_answer_grpc(struct http_exchange *x, const struct otlp_grpc_answer *a)
+{
+    static const struct http_header headers[] = {{"content-type", GRPC_TYPE},
+                                                 {"grpc-accept-encoding", "identity,gzip,zstd,deflate,snappy"}};
+    struct http_header trailers[3];
+    size_t count = 0;
+    char code[16];
+    struct buf text, details, body = {0};
+    struct bytes field =
+        a->status == GRPC_INVALID_ARGUMENT ? otlp_error_field(bytes_from_text(a->text)) : (struct bytes){NULL, 0};
+    snprintf(code, sizeof code, "%d", (int)a->status);
+    buf_init(&text, TRAILER_MAX_BYTES);
+    buf_init(&details, 2 * TRAILER_MAX_BYTES);
+    trailers[count++] = (struct http_header){"grpc-status", code};
+    if (a->status != GRPC_OK) {
+        grpc_percent_encode(bytes_from_text(a->text), &text);
+        buf_add_byte(&text, '\0');
+        if (buf_ok(&text))
+            trailers[count++] = (struct http_header){"grpc-message", (const char *)text.data};
+    }
+    if (field.len > 0 || a->retry_delay_nanos > 0) {
+        put_details(a, field, &details);
+        if (buf_ok(&details))
+            trailers[count++] = (struct http_header){"grpc-status-details-bin", (const char *)details.data};
+    }
+    if (a->message != NULL)
+        put_message(a->message, &body);
+    http_exchange_answer(x, &(struct http_answer){.status = 200,
+                                                  .headers = headers,
+                                                  .header_count = COUNT_OF(headers),
+                                                  .body = a->message != NULL ? &body : NULL,
+                                                  .trailers = trailers,
+                                                  .trailer_count = count});
+    buf_fini(&body);
+    buf_fini(&text);
+    buf_fini(&details);
+}
+
+static void refuse(struct http_exchange *x, enum grpc_status status, const char *text)
+{
+    otlp_answer_grpc(x, &(struct otlp_grpc_answer){.status = status, .text = text});
+}
+
+// --- requests ---
+
+static void refuse_path(struct http_exchange *x, struct bytes path)
+{
+    char text[512];
+    const char *why = "there is no such method";
+    for (size_t i = 0; i < COUNT_OF(known_services); i++) {
+        size_t len = strlen(known_services[i].prefix);
+        if (path.len >= len && memcmp(path.data, known_services[i].prefix, len) == 0) {
+            why = known_services[i].why;
+            break;
+        }
+    }
+    snprintf(text, sizeof text, "%.*s: %s", BYTES_PRINT(path), why);
+    refuse(x, GRPC_UNIMPLEMENTED, text);
+}
+
+static void begin_export(struct otlp_listener *l, struct http_exchange *x)
+{
+    const char *timeout = http_exchange_header(x, "grpc-timeout", NULL), *why = NULL;
+    struct otlp_request_options options = {
+        .speech = OTLP_SPEAKS_GRPC,
+        .max_bytes = (size_t)l->receiver->settings->max_message_mib << 20,
+        .limit_name = "max_recv_msg_size_mib",
+    };
+    if (!otlp_encoding_of(x, "grpc-encoding", &options.compression))
+        refuse(x, GRPC_UNIMPLEMENTED, "unsupported grpc-encoding, supported: " OTLP_ENCODINGS);
+    else if (!otlp_version_ok(x, &why))
+        refuse(x, GRPC_INVALID_ARGUMENT, why);
+    else if (timeout != NULL && !grpc_timeout_parse(timeout, &options.timeout_nanos))
+        refuse(x, GRPC_INVALID_ARGUMENT, "grpc-timeout is malformed");
+    else
+        otlp_request_begin(l, x, &options);
+}
+
+void otlp_grpc_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head)
+{
+    const struct otlp_request_options health = {.speech = OTLP_SPEAKS_GRPC,
+                                                .max_bytes = HEALTH_MAX_BYTES,
+                                                .limit_name = "a health check",
+                                                .is_health_check = true};
+    if (head->version != HTTP_VERSION_2)
+        http_exchange_answer_text(x, 400, "gRPC needs HTTP/2", NULL, 0);
+    else if (!bytes_equal_text(head->method, "POST"))
+        http_exchange_answer_text(x, 405, "gRPC needs POST", &(struct http_header){"allow", "POST"}, 1);
+    else if (bytes_equal_text(head->path, "/" HEALTH_SERVICE "/Check"))
+        otlp_request_begin(l, x, &health);
+    else if (!bytes_equal_text(head->path, "/" SERVICE "/Export"))
+        refuse_path(x, head->path);
+    else if (!l->serves[OTLP_GRPC])
+        refuse(x, GRPC_UNIMPLEMENTED, "this port speaks OTLP/HTTP; OTLP/gRPC has a port of its own, by default 4317");
+    else
+        begin_export(l, x);
+}
+
+// HealthCheckRequest {service 1} -> HealthCheckResponse {status 1}.
+void otlp_grpc_health(struct http_exchange *x, struct bytes message)
+{
+    struct wire_reader r;
+    struct wire_field f;
+    struct bytes service = {NULL, 0};
+    wire_reader_init(&r, message);
+    while (wire_next(&r, &f))
+        if (f.number == 1 && f.type == WIRE_LEN)
+            service = f.bytes;
+    if (service.len > 0 && !bytes_equal_text(service, SERVICE)) {
+        refuse(x, GRPC_NOT_FOUND, "unknown service");
+        return;
+    }
+    struct buf out;
+    buf_init(&out, HEALTH_MAX_BYTES);
+    wire_put_uint(&out, 1, HEALTH_SERVING);
+    otlp_answer_grpc(x, &(struct otlp_grpc_answer){.status = GRPC_OK, .message = &out});
+    buf_fini(&out);
+}

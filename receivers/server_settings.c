@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receivers/server_settings.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+
+const char *const server_transport_names[] = {[SERVER_TCP] = "tcp", [SERVER_UNIX] = "unix", NULL};
+
+static struct tls_server_options tls_options(const struct server_tls_settings *s)
+{
+    struct tls_server_options o = s->options;
+    if (s->cipher_suites.count > 0) {
+        o.parameters.cipher_suites = s->cipher_suites.items;
+        o.parameters.cipher_suite_count = s->cipher_suites.count;
+    }
+    if (s->curves.count > 0) {
+        o.parameters.curves = s->curves.items;
+        o.parameters.curve_count = s->curves.count;
+    }
+    return o;
+}
+
+void server_settings_check(const struct server_settings *s, const char *key, const struct component_check *check)
+{
+    char at[128];
+    struct err e = {0};
+    struct tls_server *tls = NULL;
+    snprintf(at, sizeof at, "%s.endpoint", key);
+    if (s->endpoint == NULL || s->endpoint[0] == '\0')
+        check_error(check, at, "is empty: give HOST:PORT, e.g. \"localhost:4318\"");
+    if (!s->has_tls)
+        return;
+    const struct tls_server_options options = tls_options(&s->tls);
+    snprintf(at, sizeof at, "%s.tls", key);
+    if (tls_server_create(&options, &tls, &e) != ERR_OK)
+        check_error(check, at, "%s", e.text);
+    tls_server_destroy(&tls);
+}
+
+static int64_t or_never(int64_t nanos)
+{
+    return nanos == 0 ? -1 : nanos;
+}
+
+void server_settings_apply(const struct server_settings *s, char text[LIMIT_PATH_BYTES], struct tls_server_options *tls,
+                           struct http_server_options *out)
+{
+    bool is_path = s->transport == SERVER_UNIX && strncmp(s->endpoint, "unix:", 5) != 0;
+    snprintf(text, LIMIT_PATH_BYTES, "%s%s", is_path ? "unix:" : "", s->endpoint);
+    *tls = tls_options(&s->tls);
+    *out = (struct http_server_options){
+        .endpoint = text,
+        .tls = s->has_tls ? tls : NULL,
+        .proxy_protocol = s->proxy_protocol,
+        .max_connections = (uint32_t)s->max_connections,
+        .max_header_bytes = (size_t)s->max_header_bytes,
+        .header_timeout_nanos = or_never(s->header_timeout_nanos),
+        .body_timeout_nanos = or_never(s->body_timeout_nanos),
+        .write_timeout_nanos = or_never(s->write_timeout_nanos),
+        .idle_timeout_nanos = or_never(s->idle_timeout_nanos),
+        .tls_reload_nanos = s->tls.reload_nanos,
+    };
+}

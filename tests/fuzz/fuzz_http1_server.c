@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP/1.1 engine in pieces. The first four bytes choose their length; what the handler does; the largest body;
+// which allocation fails.
+#include "base/check.h"
+#include "base/mem.h"
+#include "tests/support/fake_link.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { PARAMETERS = 4, BODY_UNIT_BYTES = 100, DEFERS = 1, OWN_REFUSALS = 2, LITTLE_MEMORY = 4, DRAINS = 8 };
+
+static void answer_waiting(struct fake_link *f)
+{
+    for (size_t i = 0; i < f->waiting_count; i++)
+        if (f->waiting[i] != NULL)
+            fake_link_answer(f, i, 200, "late");
+    f->waiting_count = 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fake_link f;
+    if (size < PARAMETERS)
+        return 0;
+    fake_link_init(&f);
+    f.limits.max_header_bytes = 4096;
+    f.defers = (data[1] & DEFERS) != 0;
+    f.own_refusals = (data[1] & OWN_REFUSALS) != 0;
+    f.reserve_max = (data[1] & LITTLE_MEMORY) != 0 ? 64 : SIZE_MAX;
+    f.max_body = BODY_UNIT_BYTES * (size_t)data[2];
+    fake_link_start(&f, http1_server_create);
+    mem_fail_from(data[3]);
+    size_t step = data[0] == 0 ? size : data[0];
+    for (size_t i = PARAMETERS; i < size && !fake_link_finished(&f); i += step) {
+        if (!fake_link_receive(&f, (struct bytes){data + i, size - i < step ? size - i : step}, step))
+            i -= f.waiting_count > 0 ? step : 0; // it is not read yet
+        answer_waiting(&f);
+        if (i > size / 2 && (data[1] & DRAINS) != 0)
+            f.engine->ops->drain(f.engine);
+    }
+    mem_fail_from(0);
+    CHECK(f.heads >= f.requests + f.refusals);
+    fake_link_at(&f, f.now_ms + 3600 * 1000);
+    CHECK(fake_link_finished(&f) || f.waiting_count > 0);
+    fake_link_fini(&f);
+    return 0;
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# pdata's own client on grpc-go against our receiver: what it exports arrives once and unchanged, and it understands what
+# we refuse with, details included.
+transport_random=${RANDOM_OTLP:-$(dirname "$relay")/random_otlp}
+
+transport_port() { sed -n "s|.*OTLP/$1 at .*port \([0-9]*\)|\1|p" "$work/relay.log"; }
+
+# transport_wait FILE PATTERN PID: until a line of the file matches; fails when the process ends before.
+transport_wait() {
+    while ! grep -q "$2" "$1" 2>/dev/null; do
+        kill -0 "$3" 2>/dev/null || return 1
+        read -rt 0.05 <> <(:) || true
+    done
+}
+
+# transport_start EXTRA_HTTP_AND_GRPC_KEYS: a peer, and profrelay in front of it.
+transport_start() {
+    rm -rf "$work/port" "$work/arrived" "$work/relay.log"
+    "$judge" serve --port-file "$work/port" --out "$work/arrived" >"$work/serve.out" 2>&1 &
+    transport_peer=$!
+    transport_wait "$work/port" . "$transport_peer" || return 1
+    cat >"$work/relay.yaml" <<YAML
+receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"$1}}}}
+exporters: {otlp_http: {endpoint: "http://127.0.0.1:$(cat "$work/port")"}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {profiles: {receivers: [otlp], exporters: [otlp_http]}}
+YAML
+    "$relay" --config "$work/relay.yaml" >"$work/relay.out" 2>"$work/relay.log" &
+    transport_relay=$!
+    transport_wait "$work/relay.log" "Everything is ready" "$transport_relay"
+}
+
+# profrelay sends what it holds before it ends.
+transport_stop() {
+    kill "$transport_relay" && wait "$transport_relay"
+    kill "$transport_peer" && wait "$transport_peer"
+}
+
+# transport_arrives NAME FILE COUNT KEYS SEND_OPTIONS...
+transport_arrives() {
+    local name=otlp-transport/$1 file=$2 count=$3 keys=$4 request
+    shift 4
+    case $name in *"$pattern"*) ;; *) return ;; esac
+    transport_start "$keys" || { fail "$name" "does not start" "$work/relay.log"; return; }
+    "$judge" grpc-send "$file" -to "127.0.0.1:$(transport_port gRPC)" -times "$count" "$@" >"$work/out" 2>&1
+    local code=$?
+    transport_stop
+    [ "$code" = 0 ] || { fail "$name" "grpc-send" "$work/out"; return; }
+    grep -q SERVING "$work/out" || { fail "$name" "health" "$work/out"; return; }
+    [ "$(ls "$work"/arrived/*.otlp | wc -l)" = "$count" ] || { fail "$name" "$(ls "$work"/arrived/*.otlp | wc -l) of $count arrived" "$work/relay.log"; return; }
+    for request in "$work"/arrived/*.otlp; do
+        "$judge" otlp-equal "$file" "$request" >"$work/out" 2>&1 || { fail "$name" "otlp-equal" "$work/out"; return; }
+    done
+    pass "$name"
+}
+
+# transport_says NAME FILE TEXT KEYS SEND_OPTIONS...: the call fails, and this is said.
+transport_says() {
+    local name=otlp-transport/$1 file=$2 text=$3 keys=$4
+    shift 4
+    case $name in *"$pattern"*) ;; *) return ;; esac
+    transport_start "$keys" || { fail "$name" "does not start" "$work/relay.log"; return; }
+    "$judge" grpc-send "$file" -to "127.0.0.1:$(transport_port gRPC)" "$@" >"$work/out" 2>&1
+    local code=$?
+    transport_stop
+    grep -qF "$text" "$work/out" && [ "$code" = 1 ] && pass "$name" || fail "$name" "wanted: $text" "$work/out"
+}
+
+if [ -x "$transport_random" ]; then
+    mkdir -p "$work/random"
+    "$transport_random" "$work/random" 2 >/dev/null || fail otlp-transport "no random request"
+    random_request=$work/random/2.otlp
+    transport_arrives none "$random_request" 50 "" -parallel 10
+    transport_arrives gzip "$random_request" 50 "" -parallel 10 -compression gzip
+    transport_arrives zstd "$random_request" 50 "" -parallel 10 -compression zstd
+    transport_arrives snappy "$random_request" 50 "" -parallel 10 -compression snappy
+    transport_arrives few-streams "$random_request" 50 ", max_concurrent_streams: 2" -parallel 20
+    transport_arrives old-connections "$random_request" 300 ", keepalive: {server_parameters: {max_connection_age: 20ms}}" -parallel 10
+    # samples of one service with a stack that is not there: fields 1, 2, 2, 2 and in it stack_index 99
+    printf '\012\010\022\006\022\004\022\002\010\143' >"$work/broken.otlp"
+    transport_says bad-request "$work/broken.otlp" \
+        "field resource_profiles[0].scope_profiles[0].profiles[0].samples[0]: stack_index 99 is not below 1" ""
+else
+    skip otlp-transport "$transport_random is not there: build it first"
+fi
