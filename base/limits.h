@@ -19,7 +19,7 @@ enum {
     LIMIT_COMMAND_SAMPLES = 256000000, // of a file that convert, top ... read
 };
 
-#define LIMIT_COMMAND_BYTES ((size_t)4 << 30)       // of such a file, as it lies there and inflated
+#define LIMIT_COMMAND_BYTES ((size_t)4 << 30)        // of such a file, as it lies there and inflated
 #define LIMIT_COMMAND_BATCH_BYTES ((size_t)16 << 30) // of its profiles in memory
 
 #endif

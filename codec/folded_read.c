@@ -66,7 +66,7 @@ static enum err_code set_period(struct reader *r, struct err *e)
 static struct bytes cut_suffix(struct bytes text, struct bytes *type_out)
 {
     static const struct {
-        char letter;
+        uint8_t letter;
         const char *type;
     } suffixes[] = {{'j', "jvm"}, {'i', "jvm"}, {'0', "jvm"}, {'1', "jvm"}, {'k', "kernel"}};
     if (text.len <= 4 || memcmp(text.data + text.len - 4, "_[", 2) != 0 || text.data[text.len - 1] != ']')

@@ -96,7 +96,7 @@ bool legacy_frame(struct legacy *l, uint64_t address, enum legacy_adjust adjust)
 {
     const size_t depth = l->frame_count - l->sample_start;
     void *frames = l->frames;
-    uint32_t location;
+    uint32_t location = 0;
     if (depth >= l->limits->max_stack_depth)
         return legacy_fail(l, ERR_LIMIT, "max_stack_depth: the stack has at least %zu locations, allowed are %u",
                            depth + 1, l->limits->max_stack_depth);

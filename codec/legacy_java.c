@@ -160,11 +160,10 @@ bool legacy_read_java_contention(struct legacy *l)
 // Where the last " (" begins such that what is between it and the closing one has that form; the name ends before it.
 static bool split_place(struct bytes text, bool with_line, struct bytes *name_out, struct bytes *place_out)
 {
-    size_t end = text.len, colon;
     if (text.len < 3 || text.data[text.len - 1] != ')')
         return false;
-    end = text.len - 1;
-    for (colon = end; with_line && colon > 0 && text.data[colon - 1] >= '0' && text.data[colon - 1] <= '9';)
+    size_t end = text.len - 1, colon = end;
+    for (; with_line && colon > 0 && text.data[colon - 1] >= '0' && text.data[colon - 1] <= '9';)
         colon--;
     if (with_line) {
         if (colon == end)

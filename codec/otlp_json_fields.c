@@ -6,13 +6,14 @@
 #include <ctype.h>
 
 #define NAME(text) .name = #text, .key = "\"" #text "\":", .name_len = sizeof(#text) - 1
-#define ONE(field_number, text, kind) {NAME(text), .number = field_number, .type = OTLP_JSON_##kind}
-#define MANY(field_number, text, kind) {NAME(text), .number = field_number, .type = OTLP_JSON_##kind, .repeated = true}
-#define SUB(field_number, text, of) {NAME(text), .number = field_number, .message = &of}
-#define SUBS(field_number, text, of) {NAME(text), .number = field_number, .message = &of, .repeated = true}
-#define ID(field_number, text, bytes) {NAME(text), .number = field_number, .type = OTLP_JSON_ID, .id_len = bytes}
+#define ONE(field_number, text, kind) {NAME(text), .number = (field_number), .type = OTLP_JSON_##kind}
+#define MANY(field_number, text, kind)                                                                                 \
+    {NAME(text), .number = (field_number), .type = OTLP_JSON_##kind, .repeated = true}
+#define SUB(field_number, text, of) {NAME(text), .number = (field_number), .message = &(of)}
+#define SUBS(field_number, text, of) {NAME(text), .number = (field_number), .message = &(of), .repeated = true}
+#define ID(field_number, text, bytes) {NAME(text), .number = (field_number), .type = OTLP_JSON_ID, .id_len = (bytes)}
 #define OLDER(text) {NAME(text), .type = OTLP_JSON_OLDER}
-#define MESSAGE(table) {.fields = table, .count = COUNT_OF(table)}
+#define MESSAGE(table) {.fields = (table), .count = COUNT_OF(table)}
 
 // --- common.v1, resource.v1 ---
 
@@ -208,12 +209,14 @@ static bool is_proto_name(struct bytes key, const struct otlp_json_field *f)
     for (size_t i = 0; i < f->name_len; i++) {
         uint8_t c = (uint8_t)f->name[i];
         if (isupper(c)) {
-            if (k >= key.len || key.data[k++] != '_')
+            if (k >= key.len || key.data[k] != '_')
                 return false;
+            k++;
             c = (uint8_t)tolower(c);
         }
-        if (k >= key.len || key.data[k++] != c)
+        if (k >= key.len || key.data[k] != c)
             return false;
+        k++;
     }
     return k == key.len;
 }

@@ -7,28 +7,32 @@
 
 // --- rows ---
 
-static bool place_of(struct speedscope_reader *r, uint32_t stack, struct speedscope_place **out)
+// NULL when out of memory.
+static struct speedscope_place *place_of(struct speedscope_reader *r, uint32_t stack)
 {
     void *places = r->places;
     if (stack >= r->place_count) {
-        if (!mem_try_grow(&places, &r->place_capacity, (size_t)stack + 1, sizeof *r->places, SIZE_MAX / 16))
-            return speedscope_no_memory(r);
+        if (!mem_try_grow(&places, &r->place_capacity, (size_t)stack + 1, sizeof *r->places, SIZE_MAX / 16)) {
+            (void)speedscope_no_memory(r);
+            return NULL;
+        }
         r->places = places;
         memset(r->places + r->place_count, 0, (stack + 1 - r->place_count) * sizeof *r->places);
         r->place_count = (size_t)stack + 1;
     }
-    *out = &r->places[stack];
-    return true;
+    return &r->places[stack];
 }
 
 bool speedscope_add_weight(struct speedscope_reader *r, uint32_t stack, long double weight)
 {
-    struct speedscope_place *place = NULL;
     void *rows = r->rows;
     if (r->stack.no_memory)
         return speedscope_no_memory(r);
-    if (stack == 0 || !place_of(r, stack, &place))
+    if (stack == 0)
         return false; // the builder says why
+    struct speedscope_place *place = place_of(r, stack);
+    if (place == NULL)
+        return false;
     if (place->profile == r->profile + 1) {
         r->rows[place->row].weight += weight;
         return true;

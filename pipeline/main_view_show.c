@@ -58,6 +58,24 @@ static void print_table(struct view *v, const struct function_table *t, struct b
         diff_print(t, rows, out);
 }
 
+// Whoever did not choose should know what there is to choose from.
+static void note_other_types(const struct view *v, const struct call_tree *tree)
+{
+    struct sample_type_name types[MAX_TYPES];
+    struct buf others;
+    size_t count = batch_sample_types(v->batches[0], types, MAX_TYPES);
+    buf_init(&others, ERR_TEXT_MAX / 2);
+    for (size_t i = 0; i < count && i < MAX_TYPES; i++) {
+        if (bytes_equal(types[i].type, tree->sample_type) && bytes_equal(types[i].unit, tree->unit))
+            continue;
+        buf_add_text(&others, others.len == 0 ? "" : ", ");
+        clean_text_add(&others, types[i].type);
+    }
+    if (others.len != 0)
+        command_note(v->line, "also in it: %.*s; choose with --type", BYTES_PRINT(buf_bytes(&others)));
+    buf_fini(&others);
+}
+
 enum err_code view_show_table(struct view *v)
 {
     struct function_table table;
@@ -69,6 +87,8 @@ enum err_code view_show_table(struct view *v)
     function_table_sort(&table, order_of(v, v->count == 1 ? "self" : "change"));
     print_table(v, &table, &out);
     rc = write_buf(v, "-", &out);
+    if (rc == ERR_OK && v->count == 1 && v->o->type.count == 0 && v->o->raw.count == 0)
+        note_other_types(v, &table.tree);
     buf_fini(&out);
     function_table_fini(&table);
     return rc;

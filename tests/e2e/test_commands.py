@@ -444,6 +444,8 @@ def test_top_counts_as_the_file_says(folder):
     assert one not in [r[2] for r in ignored]
     assert call("top", "-", data=path.read_bytes()).stdout == call("top", path).stdout
     assert len(call("top", path, "--raw", "-n", "3").stdout.splitlines()) == 3
+    assert "also in it: samples; choose with --type" in call("top", path).stderr
+    assert "also in it" not in call("top", path, "--type", "cpu").stderr
     done = call("top", path, "--type", "wall", code=1)
     assert '"wall"' in done.stderr and "cpu" in done.stderr and "a.pb.gz" in done.stderr, done.stderr
 

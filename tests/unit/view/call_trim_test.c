@@ -52,8 +52,8 @@ static void the_least_share_that_does_it(void **state)
     } cases[] = {
         {6, "e 0 10000(f 10000 10000;);main 0 9990000([below 0.001 %] 100 100;work 9989900 9989900;);"},
         {5, "[below 0.2 %] 10000 10000;main 0 9990000([below 0.2 %] 100 100;work 9989900 9989900;);"},
-        {4, "[below 200 %] 10000000 10000000;"},
-        {2, "[below 200 %] 10000000 10000000;"},
+        {4, "[below 100 %] 10000000 10000000;"},
+        {2, "[below 100 %] 10000000 10000000;"},
     };
     struct batch *b = batch_with_small_ones();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -62,6 +62,17 @@ static void the_least_share_that_does_it(void **state)
         assert_tree(&t, cases[i].expected);
         call_tree_fini(&t);
     }
+    batch_unref(&b);
+}
+
+static void a_chain_of_all_values_goes_too(void **state)
+{
+    (void)state;
+    struct batch *b = batch_of("cpu", "ns", (const char *[]){"a;b;c;d", NULL});
+    struct call_tree t = tree_of(b, NULL);
+    trim(&t, 3);
+    assert_tree(&t, "[below 200 %] 1 1;");
+    call_tree_fini(&t);
     batch_unref(&b);
 }
 
@@ -78,7 +89,7 @@ static void amounts_count_whatever_their_sign(void **state)
     struct batch *b = batch_writer_finish(&w);
     struct call_tree t = tree_of(b, NULL);
     trim(&t, 5);
-    assert_tree(&t, "main 0 0([below 0.0002 %] 0 0;less -1000000 -1000000;more 1000000 1000000;);");
+    assert_tree(&t, "main 0 0([below 0.0001 %] 0 0;less -1000000 -1000000;more 1000000 1000000;);");
     call_tree_fini(&t);
     batch_unref(&b);
 }
@@ -91,7 +102,7 @@ static void two_sides_weigh_by_their_shares(void **state)
     struct call_tree t;
     assert_int_equal(call_tree_build((const struct batch *const *)sides, 2, &plain, &t, NULL), ERR_OK);
     trim(&t, 6);
-    assert_tree(&t, "[below 0.1 %] 0 0 10000 10000;a 1 1 0 0;main 0 0 9990000 9990000([below 0.1 %] 0 0 100 100;"
+    assert_tree(&t, "[below 0.1 %] 0 0 10000 10000;a 1 1 0 0;main 0 0 0 9990000([below 0.1 %] 0 0 100 100;"
                     "work 0 0 9989900 9989900;);");
     call_tree_fini(&t);
     batch_unref(&sides[0]);
@@ -128,6 +139,7 @@ int main(void)
         cmocka_unit_test(the_least_share_that_does_it),
         cmocka_unit_test(amounts_count_whatever_their_sign),
         cmocka_unit_test(two_sides_weigh_by_their_shares),
+        cmocka_unit_test(a_chain_of_all_values_goes_too),
         cmocka_unit_test(memory_may_be_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,14 +168,17 @@ static void table_and_tree_agree(void **state)
         struct batch_writer w;
         batch_writer_init(&w);
         for (int64_t i = 0; i < 200; i++) {
-            char stack[256] = "";
+            struct buf stack;
+            buf_init(&stack, 256);
             for (uint32_t depth = (dice >> 8) % 9; depth > 0; depth--) {
                 dice = dice * 1103515245u + 12345u;
-                strcat(stack, names[(dice >> 16) % 7]);
-                strcat(stack, depth > 1 ? ";" : "");
+                buf_add_text(&stack, names[(dice >> 16) % COUNT_OF(names)]);
+                buf_add_text(&stack, depth > 1 ? ";" : "");
             }
             dice = dice * 1103515245u + 12345u;
-            batch_writer_sample(&w, stack, i % 11 - 3);
+            buf_add_byte(&stack, 0);
+            batch_writer_sample(&w, (const char *)stack.data, i % 11 - 3);
+            buf_fini(&stack);
         }
         batch_writer_profile(&w, "cpu", "ns", side == 0 ? "gc" : NULL, NULL);
         sides[side] = batch_writer_finish(&w);
