@@ -21,6 +21,9 @@ struct bytes otlp_error_field(struct bytes text);
 void otlp_status_encode(const struct otlp_status *s, struct buf *out);
 void otlp_status_encode_json(const struct otlp_status *s, struct buf *out);
 
+// The RetryInfo among a google.rpc.Status's details, from a peer; its delay, 0 when none is said. False without one.
+bool otlp_decode_retry_info(struct bytes status, int64_t *delay_nanos_out);
+
 // rejected 0 with a message is a warning; without one, the whole of it was taken.
 void otlp_response_encode(int64_t rejected_profiles, struct bytes message, struct buf *out);
 void otlp_response_encode_json(int64_t rejected_profiles, struct bytes message, struct buf *out);

@@ -5,6 +5,7 @@ static const struct module *const exporters[] = {
     &debug_exporter.module,
     &file_exporter.module,
     &nop_exporter.module,
+    &otlp_grpc_exporter.module,
     &otlp_http_exporter.module,
 };
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # pdata's own client on grpc-go against our receiver: what it exports arrives once and unchanged, and it understands what
-# we refuse with, details included.
+# we refuse with, details included. From there on our exporters send to pdata's own servers, over HTTP and gRPC.
 transport_random=${RANDOM_OTLP:-$(dirname "$relay")/random_otlp}
 
 transport_port() { sed -n "s|.*OTLP/$1 at .*port \([0-9]*\)|\1|p" "$work/relay.log"; }
@@ -13,18 +13,23 @@ transport_wait() {
     done
 }
 
-# transport_start EXTRA_HTTP_AND_GRPC_KEYS: a peer, and profrelay in front of it.
+# The peer's command and the exporter, with PORT in it.
+transport_server=(serve) transport_exporter='otlp_http: {endpoint: "http://127.0.0.1:PORT"}'
+
+# transport_start EXTRA_KEYS_OF_THE_RECEIVER: a peer, and profrelay in front of it.
 transport_start() {
+    local port
     rm -rf "$work/port" "$work/arrived" "$work/relay.log"
-    "$judge" serve --port-file "$work/port" --out "$work/arrived" >"$work/serve.out" 2>&1 &
+    "$judge" "${transport_server[@]}" --port-file "$work/port" --out "$work/arrived" >"$work/serve.out" 2>&1 &
     transport_peer=$!
     transport_wait "$work/port" . "$transport_peer" || return 1
+    port=$(cat "$work/port")
     cat >"$work/relay.yaml" <<YAML
 receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"$1}}}}
-exporters: {otlp_http: {endpoint: "http://127.0.0.1:$(cat "$work/port")"}}
+exporters: {${transport_exporter//PORT/$port}}
 service:
   telemetry: {metrics: {level: none}}
-  pipelines: {profiles: {receivers: [otlp], exporters: [otlp_http]}}
+  pipelines: {profiles: {receivers: [otlp], exporters: [${transport_exporter%%:*}]}}
 YAML
     "$relay" --config "$work/relay.yaml" >"$work/relay.out" 2>"$work/relay.log" &
     transport_relay=$!
@@ -67,6 +72,16 @@ transport_says() {
     grep -qF "$text" "$work/out" && [ "$code" = 1 ] && pass "$name" || fail "$name" "wanted: $text" "$work/out"
 }
 
+# transport_logs NAME FILE TEXT EXPORTER: what is sent does not arrive whole, and profrelay says why.
+transport_logs() {
+    local name=otlp-transport/$1 file=$2 text=$3 transport_exporter=$4
+    case $name in *"$pattern"*) ;; *) return ;; esac
+    transport_start "" || { fail "$name" "does not start" "$work/relay.log"; return; }
+    "$judge" grpc-send "$file" -to "127.0.0.1:$(transport_port gRPC)" >"$work/out" 2>&1
+    transport_stop
+    grep -qF "$text" "$work/relay.log" && pass "$name" || fail "$name" "wanted: $text" "$work/relay.log"
+}
+
 if [ -x "$transport_random" ]; then
     mkdir -p "$work/random"
     "$transport_random" "$work/random" 2 >/dev/null || fail otlp-transport "no random request"
@@ -81,6 +96,29 @@ if [ -x "$transport_random" ]; then
     printf '\012\010\022\006\022\004\022\002\010\143' >"$work/broken.otlp"
     transport_says bad-request "$work/broken.otlp" \
         "field resource_profiles[0].scope_profiles[0].profiles[0].samples[0]: stack_index 99 is not below 1" ""
+
+    # Our exporter against pdata's own service.
+    transport_server=(grpc-serve) transport_exporter='otlp_grpc: {endpoint: "http://127.0.0.1:PORT"}'
+    transport_arrives to-grpc "$random_request" 50 "" -parallel 10
+    transport_exporter='otlp: {endpoint: "127.0.0.1:PORT", tls: {insecure: true}, compression: none, balancer_name: pick_first}'
+    transport_arrives to-grpc-none "$random_request" 50 "" -parallel 10
+    transport_exporter='otlp_grpc: {endpoint: "http://127.0.0.1:PORT", compression: zstd}'
+    transport_arrives to-grpc-zstd "$random_request" 50 "" -parallel 10
+    transport_server=(grpc-serve -max-age 20ms -max-streams 2)
+    transport_arrives to-grpc-goaway "$random_request" 300 "" -parallel 10
+    transport_server=(grpc-serve -tls "$work/ca.pem") transport_exporter="otlp_grpc: {endpoint: \"127.0.0.1:PORT\", tls: {ca_file: $work/ca.pem}}"
+    transport_arrives to-grpc-tls "$random_request" 50 "" -parallel 10
+    transport_server=(grpc-serve)
+    transport_logs to-grpc-refused "$random_request" "answers INVALID_ARGUMENT: told to answer so: 100 % €" \
+        'otlp_grpc: {endpoint: "http://127.0.0.1:PORT", headers: {judge-code: "3"}}'
+    transport_logs to-grpc-too-large "$random_request" "answers RESOURCE_EXHAUSTED: told to answer so: 100 % € (a request too large" \
+        'otlp_grpc: {endpoint: "http://127.0.0.1:PORT", headers: {judge-code: "8"}}'
+    transport_logs to-grpc-partial "$random_request" "told to reject them" \
+        'otlp_grpc: {endpoint: "http://127.0.0.1:PORT", headers: {judge-partial: "1"}}'
+    transport_logs to-grpc-throttled "$random_request" "answers RESOURCE_EXHAUSTED: told to answer so: 100 % €" \
+        'otlp_grpc: {endpoint: "http://127.0.0.1:PORT", headers: {judge-code: "8", judge-retry-ms: "10"}, retry_on_failure: {max_elapsed_time: 1s}}'
+    transport_logs to-grpc-no-tls "$random_request" "If not: tls.insecure: true" \
+        'otlp_grpc: {endpoint: "127.0.0.1:PORT", retry_on_failure: {enabled: false}}'
 else
     skip otlp-transport "$transport_random is not there: build it first"
 fi

@@ -46,6 +46,7 @@ static void the_table_lists_all_types_and_aliases(void **state)
     assert_ptr_equal(module_find(&exporters_table, "file"), &file_exporter.module);
     assert_ptr_equal(module_find(&exporters_table, "otlp_http/eu"), &otlp_http_exporter.module);
     assert_ptr_equal(module_find(&exporters_table, "otlphttp"), &otlp_http_exporter.module);
+    assert_ptr_equal(module_find(&exporters_table, "otlp"), &otlp_grpc_exporter.module);
     assert_null(module_find(&exporters_table, "files"));
 }
 

@@ -664,7 +664,7 @@ static void settings_that_do_not_fit_together(void **state)
                    "test:2:11: " ID "encoding: expected one of \"proto\", found \"json\"\n"
                    "test:3:14: " ID "compression: expected one of \"none\", \"gzip\", \"zstd\", found \"snappy\"\n"
                    "test:4:10: " ID "timeout: expected 1ms to 24h, found 0s\n"
-                   "test:5:20: " ID "max_encoded_bytes: expected 1KiB to 4GiB, found 1\n");
+                   "test:5:20: " ID "max_encoded_bytes: expected 1KiB to 2GiB, found 1\n");
 }
 
 static void certificates_that_cannot_be_read(void **state)

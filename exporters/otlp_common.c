@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/otlp_common.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "codec/otlp.h"
+
+#include <inttypes.h>
+#include <strings.h>
+
+const char *const otlp_compression_names[] = {
+    [COMPRESSION_NONE] = "none", [COMPRESSION_GZIP] = "gzip", [COMPRESSION_ZSTD] = "zstd", NULL};
+
+const struct field otlp_params_fields[] = {
+    {.name = "level",
+     .type = FIELD_INT,
+     .offset = OTLP_SETTING(compression_level),
+     .default_text = "0",
+     .min = 0,
+     .max = 22,
+     .help = "0 = the default: gzip 1 (8 % more bytes than 6 for a third of the CPU), zstd 3"},
+    {.name = NULL},
+};
+
+static void check_header(const struct config_pair *header, size_t number, const char *const *reserved,
+                         const struct component_check *check)
+{
+    if (!http_header_valid(header->name, header->value))
+        check_error(check, "headers",
+                    "header %zu is not valid: a name is letters, digits and -, a value has no line ends or other "
+                    "control characters",
+                    number);
+    for (; *reserved != NULL; reserved += 2)
+        if (strcasecmp(header->name, reserved[0]) == 0)
+            check_error(check, "headers", "%s %s: leave it out", reserved[0], reserved[1]);
+}
+
+void otlp_settings_check(const struct otlp_settings *s, const char *const *reserved,
+                         const struct component_check *check)
+{
+    for (size_t i = 0; i < s->headers.count; i++)
+        check_header(&s->headers.items[i], i + 1, reserved, check);
+    if (s->tls.ca_file != NULL && s->tls.ca_pem != NULL)
+        check_error(check, "tls", "provide either ca_file or ca_pem, but not both");
+    if ((s->tls.cert_file == NULL) != (s->tls.key_file == NULL))
+        check_error(check, "tls", "provide both cert_file and key_file, or neither");
+    if (s->compression == COMPRESSION_GZIP && s->compression_level > 12)
+        check_error(check, "compression_params.level", "gzip has the levels 1 to 12, found %" PRId64,
+                    s->compression_level);
+}
+
+static void add_own_header(struct otlp_exporter *x, const struct http_header *own)
+{
+    const struct config_pairs *given = &x->settings->headers;
+    for (size_t i = 0; i < given->count; i++)
+        if (strcasecmp(given->items[i].name, own->name) == 0)
+            return;
+    x->headers[x->header_count++] = *own;
+}
+
+void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *settings, const struct http_header *own,
+                        size_t own_count)
+{
+    const struct config_pairs *given = &settings->headers;
+    x->settings = settings;
+    worker_compressors_init(&x->compressors, workers_count(x->exporter.component.env->workers),
+                            (enum compression)settings->compression, (int)settings->compression_level);
+    x->headers = mem_alloc((given->count + own_count + 1) * sizeof *x->headers);
+    for (size_t i = 0; i < own_count; i++)
+        add_own_header(x, &own[i]);
+    for (size_t i = 0; i < given->count; i++)
+        x->headers[x->header_count++] = (struct http_header){given->items[i].name, given->items[i].value};
+}
+
+// raw becomes the body, compressed if so configured; raw is emptied.
+static enum err_code make_body(struct otlp_exporter *x, struct buf *raw, struct buf *body, struct err *e)
+{
+    if (x->settings->compression == COMPRESSION_NONE) {
+        *body = *raw;
+        buf_init(raw, 0);
+        return ERR_OK;
+    }
+    return worker_compressors_run(&x->compressors, buf_bytes(raw), body, e);
+}
+
+enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
+                                   struct err *e)
+{
+    struct otlp_exporter *x = (struct otlp_exporter *)self;
+    struct buf raw, body;
+    buf_init(&raw, (size_t)x->settings->max_request_bytes);
+    buf_init(&body, (size_t)x->settings->max_request_bytes);
+    enum err_code rc = otlp_encode(batch, &raw, e);
+    size_t raw_bytes = raw.len;
+    if (rc == ERR_OK)
+        rc = make_body(x, &raw, &body, e);
+    buf_fini(&raw);
+    if (rc == ERR_OK) {
+        size_t len;
+        uint8_t *data = buf_take(&body, &len);
+        struct record *r = record_create(data, len);
+        r->compression = (unsigned)x->settings->compression;
+        r->raw_bytes = raw_bytes;
+        r->profiles = batch->profile_count;
+        r->samples = batch->sample_count;
+        record_list_add(out, r);
+    }
+    buf_fini(&body);
+    return rc;
+}
+
+struct otlp_flight *otlp_flight_begin(struct otlp_exporter *x, struct send *s)
+{
+    struct otlp_flight *f = MEM_NEW(struct otlp_flight);
+    *f = (struct otlp_flight){.next = x->flights, .link = &x->flights, .exporter = x, .send = s};
+    if (f->next != NULL)
+        f->next->link = &f->next;
+    x->flights = f;
+    return f;
+}
+
+void otlp_flight_end(struct otlp_flight *f, const struct verdict *v)
+{
+    struct send *send = f->send;
+    *f->link = f->next;
+    if (f->next != NULL)
+        f->next->link = f->link;
+    free(f);
+    send_done(send, v);
+}
+
+void otlp_exporter_cancel(struct otlp_exporter *x, void (*cancel)(struct otlp_flight *f))
+{
+    for (struct otlp_flight *f = x->flights, *next; f != NULL; f = next) {
+        next = f->next;
+        cancel(f);
+    }
+}
+
+static bool is_control(struct bytes character)
+{
+    const uint8_t *c = character.data;
+    return c[0] <= ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
+}
+
+void otlp_clean_words(struct bytes raw, bool is_page, char out[OTLP_MAX_WORDS + 1])
+{
+    size_t used = 0, len;
+    bool in_tag = false, space = false;
+    for (; raw.len != 0; raw = (struct bytes){raw.data + len, raw.len - len}) {
+        size_t valid = utf8_char_len(raw);
+        len = valid != 0 ? valid : 1;
+        in_tag = is_page && (in_tag || raw.data[0] == '<');
+        if (in_tag || valid == 0 || is_control(raw)) {
+            in_tag = in_tag && raw.data[0] != '>';
+            space = used != 0;
+            continue;
+        }
+        if (used + space + len > OTLP_MAX_WORDS)
+            break;
+        if (space)
+            out[used++] = ' ';
+        memcpy(out + used, raw.data, len);
+        used += len;
+        space = false;
+    }
+    out[used] = '\0';
+}
+
+struct verdict otlp_judge_success(const struct otlp_exporter *x, struct bytes body)
+{
+    int64_t rejected = 0;
+    struct bytes message = {NULL, 0};
+    char text[OTLP_MAX_WORDS + 1];
+    // Taken is taken: an answer we cannot read does not undo it.
+    if (!otlp_decode_response(body, &rejected, &message))
+        return (struct verdict){.kind = VERDICT_OK};
+    otlp_clean_words(message, false, text);
+    if (rejected > 0) {
+        struct verdict v = verdict_make(VERDICT_PARTIAL, "%s", text);
+        v.rejected_profiles = (uint64_t)rejected;
+        return v;
+    }
+    if (text[0] != '\0')
+        log_warn(&x->exporter.component.log, "the peer took a request with a warning: %s", text);
+    return (struct verdict){.kind = VERDICT_OK};
+}
+
+static void on_closed(void *arg)
+{
+    struct otlp_exporter *x = arg;
+    component_stopped(&x->exporter.component);
+}
+
+void otlp_exporter_stop(struct exporter *self)
+{
+    struct otlp_exporter *x = (struct otlp_exporter *)self;
+    if (x->client == NULL)
+        component_stopped(&self->component);
+    else
+        http_client_close(&x->client, on_closed, x);
+}
+
+void otlp_exporter_destroy(struct exporter *self)
+{
+    struct otlp_exporter *x = (struct otlp_exporter *)self;
+    worker_compressors_fini(&x->compressors);
+    free(x->headers);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the OTLP exporters share: settings, encoding, attempts on their way, the peer's words.
+#ifndef EXPORTERS_OTLP_COMMON_H
+#define EXPORTERS_OTLP_COMMON_H
+
+#include "exporters/exporter.h"
+#include "exporters/worker_compressors.h"
+#include "net/http_client.h"
+
+#define OTLP_VERSION_HEADER "otlp-profiles-development-version"
+
+// The first member of an exporter's settings.
+struct otlp_settings {
+    int compression; // enum compression
+    int64_t compression_level;
+    int64_t timeout_nanos;
+    uint64_t max_request_bytes;
+    struct config_pairs headers;
+    struct tls_client_options tls;
+};
+
+extern const char *const otlp_compression_names[];
+extern const struct field otlp_params_fields[];
+
+#define OTLP_SETTING(member) offsetof(struct otlp_settings, member)
+
+#define OTLP_TLS_FIELDS                                                                                                \
+    {.name = "ca_file",                                                                                                \
+     .type = FIELD_STRING,                                                                                             \
+     .offset = OTLP_SETTING(tls.ca_file),                                                                              \
+     .help = "certificates to trust; default: the system's"},                                                          \
+        {.name = "ca_pem", .type = FIELD_STRING, .offset = OTLP_SETTING(tls.ca_pem), .help = "the same, in place"},    \
+        {.name = "cert_file",                                                                                          \
+         .type = FIELD_STRING,                                                                                         \
+         .offset = OTLP_SETTING(tls.cert_file),                                                                        \
+         .help = "client certificate"},                                                                                \
+        {.name = "key_file", .type = FIELD_STRING, .offset = OTLP_SETTING(tls.key_file), .help = "its private key"},   \
+        {.name = "server_name_override",                                                                               \
+         .type = FIELD_STRING,                                                                                         \
+         .offset = OTLP_SETTING(tls.server_name),                                                                      \
+         .help = "name to ask for and to verify instead of the endpoint's host"},                                      \
+        {.name = "insecure_skip_verify",                                                                               \
+         .type = FIELD_BOOL,                                                                                           \
+         .offset = OTLP_SETTING(tls.insecure_skip_verify),                                                             \
+         .default_text = "false",                                                                                      \
+         .help = "do not verify the peer's certificate"}
+
+#define OTLP_REQUEST_FIELDS(timeout)                                                                                   \
+    {.name = "compression",                                                                                            \
+     .type = FIELD_ENUM,                                                                                               \
+     .offset = OTLP_SETTING(compression),                                                                              \
+     .default_text = "gzip",                                                                                           \
+     .names = otlp_compression_names,                                                                                  \
+     .help = "of the request body"},                                                                                   \
+        {.name = "compression_params", .type = FIELD_STRUCT, .fields = otlp_params_fields, .help = "tuning"},          \
+        {.name = "timeout",                                                                                            \
+         .type = FIELD_DURATION,                                                                                       \
+         .offset = OTLP_SETTING(timeout_nanos),                                                                        \
+         .default_text = (timeout),                                                                                    \
+         .min = (double)NANOS_PER_MS,                                                                                  \
+         .max = 86400e9,                                                                                               \
+         .help = "of one attempt, from connecting to the whole answer"},                                               \
+        {.name = "max_encoded_bytes",                                                                                  \
+         .type = FIELD_SIZE,                                                                                           \
+         .offset = OTLP_SETTING(max_request_bytes),                                                                    \
+         .default_text = "1GiB",                                                                                       \
+         .min = 1024,                                                                                                  \
+         .max = 2147483648.0,                                                                                          \
+         .help = "a request larger than this before compression is not made"},                                         \
+        {.name = "headers",                                                                                            \
+         .type = FIELD_STRING_MAP,                                                                                     \
+         .offset = OTLP_SETTING(headers),                                                                              \
+         .help = "sent with every request"}
+
+// reserved: NULL-terminated names that a header must not have, each followed by the reason.
+void otlp_settings_check(const struct otlp_settings *s, const char *const *reserved,
+                         const struct component_check *check);
+
+struct otlp_exporter;
+
+// One attempt on its way.
+struct otlp_flight {
+    struct otlp_flight *next, **link;
+    struct otlp_exporter *exporter;
+    struct send *send;
+    void *call; // of the transport
+};
+
+// The first member of an exporter.
+struct otlp_exporter {
+    struct exporter exporter;
+    const struct otlp_settings *settings;
+    struct http_header *headers; // with room for one more
+    size_t header_count;
+    struct worker_compressors compressors;
+    struct http_client *client;
+    struct otlp_flight *flights;
+};
+
+// own: headers of ours, borrowed, which the user's of the same name replace.
+void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *settings, const struct http_header *own,
+                        size_t own_count);
+// Members of exporter_module.
+enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
+                                   struct err *e) MUST_USE;
+void otlp_exporter_stop(struct exporter *self);
+void otlp_exporter_destroy(struct exporter *self);
+
+struct otlp_flight *otlp_flight_begin(struct otlp_exporter *x, struct send *s);
+void otlp_flight_end(struct otlp_flight *f, const struct verdict *v); // frees it, then send_done
+void otlp_exporter_cancel(struct otlp_exporter *x, void (*cancel)(struct otlp_flight *f));
+
+// Of a peer's ExportProfilesServiceResponse.
+struct verdict otlp_judge_success(const struct otlp_exporter *x, struct bytes body);
+
+enum { OTLP_MAX_WORDS = 160 };
+// What a peer says goes to logs and terminals: no controls, no broken characters, no runs of spaces; of a page
+// only its text.
+void otlp_clean_words(struct bytes raw, bool is_page, char out[OTLP_MAX_WORDS + 1]);
+
+#endif
