@@ -8,9 +8,9 @@
 #include "pipeline/profile_input.h"
 
 struct import_options {
+    struct input_options input; // first: see INPUT_OPTIONS
     struct option_values to, service, attributes, match, headers, header_files, timestamp, retry_for, compression,
         format, dry_run, quiet;
-    struct input_options input;
 };
 
 const char *import_file_format(size_t i); // the i-th format of the files in a folder, NULL behind the last

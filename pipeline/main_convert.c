@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 struct convert_options {
-    struct input_options input;
+    struct input_options input; // first: see INPUT_OPTIONS
     struct option_values to, type, compression;
 };
 
@@ -276,7 +276,7 @@ static int run(const struct command_line *line)
 }
 
 static const struct option options[] = {
-    INPUT_OPTIONS(struct convert_options, input),
+    INPUT_OPTIONS,
     {.name = "to",
      .letter = 't',
      .value = "FORMAT",

@@ -141,7 +141,7 @@ static const struct option rows[] = {
      .choice = import_file_format,
      .help = "of the files in --to DIR; default otlp_proto",
      .offset = AT(format)},
-    INPUT_OPTIONS(struct import_options, input),
+    INPUT_OPTIONS,
     {.name = "dry-run", .help = "read everything, send nothing", .offset = AT(dry_run)},
     {.name = "quiet", .letter = 'q', .help = "no progress, no warnings", .offset = AT(quiet)},
 };

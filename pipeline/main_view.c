@@ -163,17 +163,15 @@ static int run_show(const struct command_line *line)
     }
 
 static const struct option top_options[] = {
-    TYPE_OPTION,
-    {.name = "by", .value = "self|total", .help = "what to sort by; default self", .offset = AT(by)},
-    FOCUS_OPTIONS,
-    TABLE_OPTIONS,
-    INPUT_OPTIONS(struct view_options, input),
+    TYPE_OPTION,   {.name = "by", .value = "self|total", .help = "what to sort by; default self", .offset = AT(by)},
+    FOCUS_OPTIONS, TABLE_OPTIONS,
+    INPUT_OPTIONS,
 };
 static const struct option flamegraph_options[] = {
     PAGE_OPTIONS,
     TYPE_OPTION,
     FOCUS_OPTIONS,
-    INPUT_OPTIONS(struct view_options, input),
+    INPUT_OPTIONS,
 };
 static const struct option diff_options[] = {
     TYPE_OPTION,
@@ -181,9 +179,9 @@ static const struct option diff_options[] = {
     FOCUS_OPTIONS,
     TABLE_OPTIONS,
     PAGE_OPTIONS,
-    INPUT_OPTIONS(struct view_options, input),
+    INPUT_OPTIONS,
 };
-static const struct option show_options[] = {INPUT_OPTIONS(struct view_options, input)};
+static const struct option show_options[] = {INPUT_OPTIONS};
 
 static const struct command_example top_examples[] = {
     {"profrelay top cpu.pb.gz", "the functions that take most of the time themselves"},

@@ -7,7 +7,7 @@
 #include "view/call_tree.h"
 
 struct view_options {
-    struct input_options input;
+    struct input_options input; // first: see INPUT_OPTIONS
     struct option_values type, focus, ignore, own, by, rows, raw, output, to, title;
 };
 

@@ -13,31 +13,31 @@ struct input_options {
 const char *input_format_name(size_t i);  // of those that are read
 const char *output_format_name(size_t i); // of those that are written
 
-// The rows for a member of type struct input_options in a command's struct.
-#define INPUT_OPTIONS(type_, member_)                                                                                  \
+// The rows for a struct input_options that is the first member of a command's struct.
+#define INPUT_OPTIONS                                                                                                  \
     {.name = "from",                                                                                                   \
      .value = "FORMAT",                                                                                                \
      .choice = input_format_name,                                                                                      \
      .help = "what the input is; default: told from content and name",                                                 \
-     .offset = offsetof(type_, member_.from)},                                                                         \
+     .offset = offsetof(struct input_options, from)},                                                                  \
         {.name = "sample-type",                                                                                        \
          .value = "TYPE",                                                                                              \
          .help = "folded stacks: what is counted; default samples, with a rate cpu",                                   \
-         .offset = offsetof(type_, member_.sample_type)},                                                              \
+         .offset = offsetof(struct input_options, sample_type)},                                                       \
         {.name = "sample-unit",                                                                                        \
          .value = "UNIT",                                                                                              \
          .help = "folded stacks: its unit; default count, with a rate nanoseconds",                                    \
-         .offset = offsetof(type_, member_.sample_unit)},                                                              \
+         .offset = offsetof(struct input_options, sample_unit)},                                                       \
         {.name = "sample-rate",                                                                                        \
          .value = "HZ",                                                                                                \
          .help = "folded stacks: samples taken per second, so that counts become time",                                \
-         .offset = offsetof(type_, member_.sample_rate)},                                                              \
+         .offset = offsetof(struct input_options, sample_rate)},                                                       \
         {.name = "leaf-first",                                                                                         \
          .help = "folded stacks: the leaf stands first",                                                               \
-         .offset = offsetof(type_, member_.leaf_first)},                                                               \
+         .offset = offsetof(struct input_options, leaf_first)},                                                        \
     {                                                                                                                  \
         .name = "missing-count-is-one", .help = "folded stacks: a line without a count counts one",                    \
-        .offset = offsetof(type_, member_.missing_count)                                                               \
+        .offset = offsetof(struct input_options, missing_count)                                                        \
     }
 
 // What the options say; their texts are borrowed. ERR_INVALID for a rate that is none.

@@ -71,7 +71,7 @@ static bool run_add_function(struct side *s, uint32_t mapping, uint32_t function
         .file = d->strings[f->filename],
         .module = d->strings[d->mappings[mapping].filename],
     };
-    uint32_t id;
+    uint32_t id = 0;
     bool ok = wanted.name.len > 0 ? call_function_find(s->functions, &wanted, &id) : unnamed_function(s, &wanted, &id);
     return ok && call_run_add(s->functions, id);
 }

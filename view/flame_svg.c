@@ -125,7 +125,7 @@ static void add_name(const struct picture *p, struct bytes name, double left, do
         begin = fitting(short_name(name), width - 2 * TEXT_PAD, &cut);
     if (begin.len == 0)
         return;
-    add_number(p, "<text x=\"", left + (int)TEXT_PAD);
+    add_number(p, "<text x=\"", left + TEXT_PAD);
     add_number(p, "\" y=\"", top + 14);
     buf_add_text(p->out, "\">");
     flame_xml_text(p->out, begin);

@@ -292,11 +292,9 @@ static struct bytes type_name(struct bytes name)
 {
     static const char *const before[] = {"<", "&", "*", "[", "mut ", "const ", "dyn "};
     enum { MARK_BYTES = 3 };
-    for (const uint8_t *at = name.data; name.len >= MARK_BYTES && at != NULL;) {
-        at = memmem(name.data, name.len, " - ", MARK_BYTES);
-        if (at != NULL)
-            name = without(name, (size_t)(at - name.data) + MARK_BYTES);
-    }
+    const uint8_t *at;
+    while (name.len >= MARK_BYTES && (at = memmem(name.data, name.len, " - ", MARK_BYTES)) != NULL)
+        name = without(name, (size_t)(at - name.data) + MARK_BYTES);
     for (size_t i = 0; i < COUNT_OF(before);) {
         const size_t len = strlen(before[i]);
         const bool found = name.len >= len && memcmp(name.data, before[i], len) == 0;

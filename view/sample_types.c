@@ -37,7 +37,7 @@ static bool list_type(void *arg, const struct profile *p)
     if (!index_table_reserve(&l->table))
         return false;
     uint32_t slot = index_table_start(&l->table, hash);
-    for (; index_table_next(&l->table, hash, &slot, &id); index_table_skip(&l->table, &slot)) {
+    for (; types != NULL && index_table_next(&l->table, hash, &slot, &id); index_table_skip(&l->table, &slot)) {
         if (types[id].type == t.type && types[id].unit == t.unit)
             return true;
     }
@@ -63,7 +63,7 @@ size_t batch_sample_types(const struct batch *b, struct sample_type_name *out, s
 
 static enum err_code no_such_type(const struct batch *b, struct bytes name, struct err *e)
 {
-    struct sample_type_name types[TYPES_TOLD];
+    struct sample_type_name types[TYPES_TOLD] = {0};
     struct buf text;
     const size_t count = batch_sample_types(b, types, TYPES_TOLD);
     buf_init(&text, ERR_TEXT_MAX);
