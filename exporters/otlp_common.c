@@ -35,15 +35,44 @@ static void check_header(const struct config_pair *header, size_t number, const 
             check_error(check, "headers", "%s %s: leave it out", reserved[0], reserved[1]);
 }
 
+static struct tls_client_options tls_options(const struct otlp_settings *s)
+{
+    struct tls_client_options o = s->tls;
+    if (s->cipher_suites.count > 0) {
+        o.parameters.cipher_suites = s->cipher_suites.items;
+        o.parameters.cipher_suite_count = s->cipher_suites.count;
+    }
+    if (s->curves.count > 0) {
+        o.parameters.curves = s->curves.items;
+        o.parameters.curve_count = s->curves.count;
+    }
+    return o;
+}
+
+static void check_tls(const struct otlp_settings *s, const struct component_check *check)
+{
+    const struct tls_client_options o = tls_options(s);
+    struct err e = {0};
+    if (o.ca_file != NULL && o.ca_pem != NULL)
+        check_error(check, "tls", "provide either ca_file or ca_pem, but not both");
+    if (o.cert_file != NULL && o.cert_pem != NULL)
+        check_error(check, "tls", "provide either cert_file or cert_pem, but not both");
+    if (o.key_file != NULL && o.key_pem != NULL)
+        check_error(check, "tls", "provide either key_file or key_pem, but not both");
+    if ((o.cert_file == NULL && o.cert_pem == NULL) != (o.key_file == NULL && o.key_pem == NULL))
+        check_error(check, "tls",
+                    "provide both certificate and key (cert_file or cert_pem, key_file or key_pem), or "
+                    "neither");
+    if (tls_parameters_check(&o.parameters, &e) != ERR_OK)
+        check_error(check, "", "%s", e.text); // names the key itself
+}
+
 void otlp_settings_check(const struct otlp_settings *s, const char *const *reserved,
                          const struct component_check *check)
 {
     for (size_t i = 0; i < s->headers.count; i++)
         check_header(&s->headers.items[i], i + 1, reserved, check);
-    if (s->tls.ca_file != NULL && s->tls.ca_pem != NULL)
-        check_error(check, "tls", "provide either ca_file or ca_pem, but not both");
-    if ((s->tls.cert_file == NULL) != (s->tls.key_file == NULL))
-        check_error(check, "tls", "provide both cert_file and key_file, or neither");
+    check_tls(s, check);
     if (s->compression == COMPRESSION_GZIP && s->compression_level > 12)
         check_error(check, "compression_params.level", "gzip has the levels 1 to 12, found %" PRId64,
                     s->compression_level);
@@ -70,6 +99,21 @@ void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *set
         add_own_header(x, &own[i]);
     for (size_t i = 0; i < given->count; i++)
         x->headers[x->header_count++] = (struct http_header){given->items[i].name, given->items[i].value};
+}
+
+static void on_reload(void *arg, const struct err *e)
+{
+    const struct otlp_exporter *x = arg;
+    log_warn(&x->exporter.component.log, "the old certificates stay in use: %s", e->text);
+}
+
+enum err_code otlp_exporter_connect(struct otlp_exporter *x, struct http_client_options options, struct err *e)
+{
+    options.tls = tls_options(x->settings);
+    options.max_connections = 1000; // the queue's consumers bound it
+    options.on_reload = on_reload;
+    options.on_reload_arg = x;
+    return http_client_create(&x->exporter.component.loop->uv, &options, &x->client, e);
 }
 
 // raw becomes the body, compressed if so configured; raw is emptied.

@@ -16,7 +16,8 @@ struct otlp_settings {
     int64_t timeout_nanos;
     uint64_t max_request_bytes;
     struct config_pairs headers;
-    struct tls_client_options tls;
+    struct tls_client_options tls; // but for the lists
+    struct config_strings cipher_suites, curves;
 };
 
 extern const char *const otlp_compression_names[];
@@ -30,11 +31,21 @@ extern const struct field otlp_params_fields[];
      .offset = OTLP_SETTING(tls.ca_file),                                                                              \
      .help = "certificates to trust; default: the system's"},                                                          \
         {.name = "ca_pem", .type = FIELD_STRING, .offset = OTLP_SETTING(tls.ca_pem), .help = "the same, in place"},    \
+        {.name = "include_system_ca_certs_pool",                                                                       \
+         .type = FIELD_BOOL,                                                                                           \
+         .offset = OTLP_SETTING(tls.include_system_ca),                                                                \
+         .default_text = "false",                                                                                      \
+         .help = "trust the system's, too"},                                                                           \
         {.name = "cert_file",                                                                                          \
          .type = FIELD_STRING,                                                                                         \
          .offset = OTLP_SETTING(tls.cert_file),                                                                        \
-         .help = "client certificate"},                                                                                \
+         .help = "client certificate; read again when it changes"},                                                    \
+        {.name = "cert_pem",                                                                                           \
+         .type = FIELD_STRING,                                                                                         \
+         .offset = OTLP_SETTING(tls.cert_pem),                                                                         \
+         .help = "the same, in place"},                                                                                \
         {.name = "key_file", .type = FIELD_STRING, .offset = OTLP_SETTING(tls.key_file), .help = "its private key"},   \
+        {.name = "key_pem", .type = FIELD_SECRET, .offset = OTLP_SETTING(tls.key_pem), .help = "the same, in place"},  \
         {.name = "server_name_override",                                                                               \
          .type = FIELD_STRING,                                                                                         \
          .offset = OTLP_SETTING(tls.server_name),                                                                      \
@@ -43,7 +54,27 @@ extern const struct field otlp_params_fields[];
          .type = FIELD_BOOL,                                                                                           \
          .offset = OTLP_SETTING(tls.insecure_skip_verify),                                                             \
          .default_text = "false",                                                                                      \
-         .help = "do not verify the peer's certificate"}
+         .help = "do not verify the peer's certificate"},                                                              \
+        {.name = "min_version",                                                                                        \
+         .type = FIELD_STRING,                                                                                         \
+         .offset = OTLP_SETTING(tls.parameters.min_version),                                                           \
+         .default_text = "\"1.2\"",                                                                                    \
+         .help = "oldest version of TLS"},                                                                             \
+        {.name = "max_version",                                                                                        \
+         .type = FIELD_STRING,                                                                                         \
+         .offset = OTLP_SETTING(tls.parameters.max_version),                                                           \
+         .help = "newest version of TLS"},                                                                             \
+        {.name = "cipher_suites",                                                                                      \
+         .type = FIELD_STRING_LIST,                                                                                    \
+         .offset = OTLP_SETTING(cipher_suites),                                                                        \
+         .help = "names of IANA or OpenSSL; default: OpenSSL's choice"},                                               \
+        {.name = "curve_preferences",                                                                                  \
+         .type = FIELD_STRING_LIST,                                                                                    \
+         .offset = OTLP_SETTING(curves),                                                                               \
+         .help = "X25519, P256, P384, P521, X25519MLKEM768"},                                                          \
+        {.name = "reload_interval",                                                                                    \
+         .type = FIELD_IGNORED,                                                                                        \
+         .help = "files that changed are read before each new connection"}
 
 #define OTLP_REQUEST_FIELDS(timeout)                                                                                   \
     {.name = "compression",                                                                                            \
@@ -100,6 +131,9 @@ struct otlp_exporter {
 // own: headers of ours, borrowed, which the user's of the same name replace.
 void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *settings, const struct http_header *own,
                         size_t own_count);
+// x->client, with the settings' TLS. Loop thread.
+enum err_code otlp_exporter_connect(struct otlp_exporter *x, struct http_client_options options,
+                                    struct err *e) MUST_USE;
 // Members of exporter_module.
 enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
                                    struct err *e) MUST_USE;

@@ -2,6 +2,7 @@
 // OTLP over gRPC (opentelemetry-proto docs/specification.md, "OTLP/gRPC").
 #include "base/limits.h"
 #include "base/mem.h"
+#include "codec/compress.h"
 #include "codec/otlp_status.h"
 #include "exporters/otlp_common.h"
 #include "net/grpc_client.h"
@@ -205,10 +206,8 @@ static enum err_code start(struct exporter *self, struct err *e)
         .round_robin = s->balancer == ROUND_ROBIN,
         .keepalive = s->keepalive,
         .user_agent = s->user_agent,
-        .tls = s->common.tls,
-        .max_connections = 1000,
     };
-    return http_client_create(&self->component.loop->uv, &options, &x->common.client, e);
+    return otlp_exporter_connect(&x->common, options, e);
 }
 
 // otlp-profiles specification, "OTLP/gRPC Response", failures; the remedies are ours.
@@ -278,11 +277,28 @@ static struct verdict judge_failure(const struct otlp_grpc *x, const struct grpc
     return v;
 }
 
+// grpc-go answers with the request's compression, whatever the client says it accepts.
+static struct verdict judge_body(const struct otlp_exporter *x, const struct grpc_response *r)
+{
+    enum compression compression;
+    struct err e;
+    struct buf body;
+    if (r->body_encoding == NULL)
+        return otlp_judge_success(x, r->body);
+    buf_init(&body, LIMIT_HTTP_RESPONSE_BYTES);
+    bool good = compression_from_name(r->body_encoding, &compression) &&
+                decompress(compression, r->body, LIMIT_HTTP_RESPONSE_BYTES, "the answer", &body, &e) == ERR_OK;
+    // Taken is taken, whatever is in an answer we cannot read.
+    struct verdict v = good ? otlp_judge_success(x, buf_bytes(&body)) : (struct verdict){.kind = VERDICT_OK};
+    buf_fini(&body);
+    return v;
+}
+
 static void on_done(void *arg, const struct grpc_response *r)
 {
     struct otlp_flight *f = arg;
-    struct verdict v = r->status == GRPC_OK ? otlp_judge_success(f->exporter, r->body)
-                                            : judge_failure((const struct otlp_grpc *)f->exporter, r);
+    struct verdict v =
+        r->status == GRPC_OK ? judge_body(f->exporter, r) : judge_failure((const struct otlp_grpc *)f->exporter, r);
     otlp_flight_end(f, &v);
 }
 

@@ -112,11 +112,9 @@ static enum err_code start(struct exporter *self, struct err *e)
     struct otlp_http *x = (struct otlp_http *)self;
     struct http_client_options options = {
         .proxy_url = x->settings->proxy_url,
-        .tls = x->settings->common.tls,
         .idle_timeout_nanos = x->settings->idle_timeout_nanos,
-        .max_connections = 1000, // the queue's consumers bound it
     };
-    return http_client_create(&self->component.loop->uv, &options, &x->common.client, e);
+    return otlp_exporter_connect(&x->common, options, e);
 }
 
 static bool has_type(const struct http_response *response, const char *media_type)

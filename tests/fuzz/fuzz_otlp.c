@@ -2,6 +2,7 @@
 // What decodes must be a valid batch that encodes and decodes to as many profiles and samples.
 #include "base/check.h"
 #include "codec/otlp.h"
+#include "codec/otlp_status.h"
 #include "profile/validate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,5 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     batch_unref(&b);
     (void)otlp_decode_response(input, &rejected, &message);
     (void)otlp_decode_status(input, &status, &message);
+    (void)otlp_decode_retry_info(input, &rejected);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -84,6 +85,57 @@ static void writes_a_response(void **state)
     buf_fini(&out);
 }
 
+static void assert_retry_info(struct bytes status, bool found, int64_t delay)
+{
+    int64_t read;
+    assert_int_equal(otlp_decode_retry_info(status, &read), found);
+    assert_int_equal(read, delay);
+}
+
+#define RETRY_INFO                                                                                                     \
+    "\x12\x05\x6c\x61\x74\x65\x72\x1a\x32\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x06\x0a\x04"
+
+static void reads_the_retry_info(void **state)
+{
+    (void)state;
+    struct buf out;
+    struct otlp_status s = {.code = 8, .message = BYTES("later"), .retry_delay_nanos = 1500000000};
+    buf_init(&out, 1 << 10);
+    otlp_status_encode(&s, &out);
+    assert_retry_info(buf_bytes(&out), true, s.retry_delay_nanos);
+    // cut anywhere it is either not found or has no delay
+    for (size_t len = 0; len < out.len; len++) {
+        uint8_t *copy = malloc(len + 1);
+        memcpy(copy, out.data, len);
+        assert_retry_info((struct bytes){copy, len}, false, 0);
+        free(copy);
+    }
+    out.len = 0;
+    s.retry_delay_nanos = 0;
+    s.field = BYTES("x");
+    otlp_status_encode(&s, &out);
+    assert_retry_info(buf_bytes(&out), false, 0);
+    buf_fini(&out);
+    assert_retry_info(BYTES(RETRY_INFO "\x08\x02\x10\x05"), true, 2000000005);
+    assert_retry_info(BYTES(RETRY_INFO "\x10\x80\x80\x04"), true, 65536);
+    assert_retry_info(BYTES(RETRY_INFO "\x08\x02\x08\x03"), true, 3000000000);
+    assert_retry_info(BYTES("\x1a\x32\x0a\x28type.googleapis.com/google.rpc.DebugInfo\x12\x06\x0a\x04\x08\x02\x10\x05"),
+                      false, 0);
+}
+
+// Delays that no clock holds, and negative ones.
+static void retry_info_at_the_edges(void **state)
+{
+    (void)state;
+    assert_retry_info(BYTES("\x1a\x38\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x0c\x0a\x0a"
+                            "\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+                      true, INT64_MAX);
+    assert_retry_info(BYTES("\x1a\x39\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x0d\x0a\x0b"
+                            "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+                      true, 0);
+    assert_retry_info(BYTES("\x1a\x2a\x0a\x28type.googleapis.com/google.rpc.RetryInfo"), true, 0);
+}
+
 static void finds_the_field(void **state)
 {
     (void)state;
@@ -99,10 +151,9 @@ static void finds_the_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_a_status),
-        cmocka_unit_test(repairs_broken_text),
-        cmocka_unit_test(writes_a_response),
-        cmocka_unit_test(finds_the_field),
+        cmocka_unit_test(writes_a_status),         cmocka_unit_test(repairs_broken_text),
+        cmocka_unit_test(writes_a_response),       cmocka_unit_test(reads_the_retry_info),
+        cmocka_unit_test(retry_info_at_the_edges), cmocka_unit_test(finds_the_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

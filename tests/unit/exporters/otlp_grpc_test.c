@@ -208,6 +208,34 @@ static void tls_is_on_by_default(void **state)
     test_ca_fini(&ca);
 }
 
+static void the_peer_may_want_a_certificate(void **state)
+{
+    (void)state;
+    struct test_ca ca;
+    struct world w;
+    struct test_folder folder;
+    char cert[128], key[128], yaml[1024];
+    test_ca_init(&ca);
+    test_folder_init(&folder);
+    SSL_CTX *context = test_server_context(&ca, "IP:127.0.0.1", 1);
+    SSL_CTX_set_alpn_select_cb(context, choose_h2, NULL);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    assert_int_equal(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca.cert), 1);
+    test_write_certificate(&ca, cert, key);
+    snprintf(yaml, sizeof yaml,
+             "{endpoint: \"127.0.0.1:PORT\", tls: {insecure_skip_verify: true, cert_file: %s, key_file: %s}}", cert,
+             key);
+    world_init(&w, &(struct http2_peer_options){.tls = context}, &taken, yaml);
+    assert_int_equal(fake_export(&w.out, w.batch).kind, VERDICT_OK);
+    world_fini(&w);
+    world_init(&w, &(struct http2_peer_options){.tls = context}, &taken,
+               "{endpoint: \"127.0.0.1:PORT\", tls: {insecure_skip_verify: true}}");
+    assert_int_equal(fake_export(&w.out, w.batch).kind, VERDICT_RETRY);
+    world_fini(&w);
+    SSL_CTX_free(context);
+    test_ca_fini(&ca);
+}
+
 // --- the answer ---
 
 static void every_status(void **state)
@@ -300,6 +328,43 @@ static void partial_success(void **state)
     assert_int_equal(v.kind, VERDICT_PARTIAL);
     assert_int_equal(v.rejected_profiles, 3);
     assert_string_equal(v.text, "too x");
+}
+
+// As grpc-go answers, not asked to.
+static struct verdict verdict_of_gzip(const char *coding, size_t cut)
+{
+    struct buf body;
+    struct err e;
+    uint8_t prefix[GRPC_PREFIX_BYTES] = {0};
+    struct compressor *c = compressor_create(COMPRESSION_GZIP, 0);
+    buf_init(&body, 1024);
+    buf_add(&body, prefix, sizeof prefix);
+    assert_int_equal(compressor_run(c, BYTES_LITERAL("\x0a\x09\x08\x03\x12\x05too x"), &body, &e), ERR_OK);
+    compressor_destroy(&c);
+    body.len -= cut;
+    grpc_prefix_write(true, (uint32_t)(body.len - GRPC_PREFIX_BYTES), body.data);
+    const struct http_header headers[] = {{"content-type", "application/grpc"}, {"grpc-encoding", coding}};
+    struct http2_step step = ANSWER((const char *)body.data, body.len, ok_trailers, 1);
+    step.headers = headers;
+    step.header_count = 2;
+    struct verdict v = verdict_of_step(&step, CLEAR);
+    buf_fini(&body);
+    return v;
+}
+
+static void compressed_answers(void **state)
+{
+    (void)state;
+    struct verdict v = verdict_of_gzip("gzip", 0);
+    assert_int_equal(v.kind, VERDICT_PARTIAL);
+    assert_int_equal(v.rejected_profiles, 3);
+    assert_int_equal(verdict_of_gzip("gzip", 3).kind, VERDICT_OK);
+    assert_int_equal(verdict_of_gzip("br", 0).kind, VERDICT_OK);
+    assert_int_equal(verdict_of_gzip("identity", 0).kind, VERDICT_OK);
+    const struct http2_step cut = ANSWER("\0\0\0\0\3x", 6, ok_trailers, 1);
+    assert_int_equal(verdict_of_step(&cut, CLEAR).kind, VERDICT_OK);
+    const struct http2_step nothing = ANSWER(NULL, 0, ok_trailers, 1);
+    assert_int_equal(verdict_of_step(&nothing, CLEAR).kind, VERDICT_OK);
 }
 
 static void what_is_no_grpc(void **state)
@@ -426,13 +491,13 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(proxies); i++)
         unsetenv(proxies[i]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_head_of_a_request),    cmocka_unit_test(bodies_arrive_as_they_were),
-        cmocka_unit_test(tls_is_on_by_default),     cmocka_unit_test(every_status),
-        cmocka_unit_test(words_that_would_harm),    cmocka_unit_test(delays_of_the_peer),
-        cmocka_unit_test(partial_success),          cmocka_unit_test(what_is_no_grpc),
-        cmocka_unit_test(answers_that_do_not_come), cmocka_unit_test(a_peer_without_tls),
-        cmocka_unit_test(cancel_ends_what_hangs),   cmocka_unit_test(settings_that_are_good),
-        cmocka_unit_test(settings_that_are_wrong),
+        cmocka_unit_test(the_head_of_a_request),  cmocka_unit_test(bodies_arrive_as_they_were),
+        cmocka_unit_test(tls_is_on_by_default),   cmocka_unit_test(every_status),
+        cmocka_unit_test(words_that_would_harm),  cmocka_unit_test(delays_of_the_peer),
+        cmocka_unit_test(partial_success),        cmocka_unit_test(compressed_answers),
+        cmocka_unit_test(what_is_no_grpc),        cmocka_unit_test(answers_that_do_not_come),
+        cmocka_unit_test(a_peer_without_tls),     cmocka_unit_test(cancel_ends_what_hangs),
+        cmocka_unit_test(settings_that_are_good), cmocka_unit_test(settings_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -655,7 +655,13 @@ static void settings_that_do_not_fit_together(void **state)
     (void)state;
     check_messages("endpoint: http://h\ntls: {ca_file: a, ca_pem: b, cert_file: c}\n",
                    "test:2:1: " ID "tls: provide either ca_file or ca_pem, but not both\n"
-                   "test:2:1: " ID "tls: provide both cert_file and key_file, or neither\n");
+                   "test:2:1: " ID
+                   "tls: provide both certificate and key (cert_file or cert_pem, key_file or key_pem), "
+                   "or neither\n");
+    check_messages("endpoint: http://h\ntls: {cert_pem: a, cert_file: b, key_pem: c, key_file: d, min_version: 9}\n",
+                   "test:1:1: " ID "tls.min_version \"9\" is not one of 1.0, 1.1, 1.2, 1.3\n"
+                   "test:2:1: " ID "tls: provide either cert_file or cert_pem, but not both\n"
+                   "test:2:1: " ID "tls: provide either key_file or key_pem, but not both\n");
     check_messages("endpoint: http://h\ncompression_params:\n  level: 13\n",
                    "test:3:3: " ID "compression_params.level: gzip has the levels 1 to 12, found 13\n");
     check_messages("endpoint: http://h\ncompression_params:\n  level: 23\n",
