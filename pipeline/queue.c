@@ -12,6 +12,7 @@ struct send {
     struct record *record; // NULL = free
     uv_timer_t timer;
     struct retry_state retry;
+    int64_t began_nanos; // the attempt under way
     bool backing_off;
 };
 
@@ -32,7 +33,7 @@ struct queue {
     struct send *senders;
     size_t sender_count, open_timers; // once closed: and a pump task that is still to run
     bool draining, failing;
-    int64_t failing_since_nanos;
+    int64_t failing_since_nanos, worked_nanos; // worked: the last success
     uint64_t random_state;
     void (*on_closed)(void *arg);
     void *on_closed_arg;
@@ -328,6 +329,7 @@ const struct record *send_record(const struct send *s)
 static void attempt(struct send *s)
 {
     s->backing_off = false;
+    s->began_nanos = clock_monotonic_nanos(s->queue->options.clock);
     s->queue->options.send(s->queue->options.arg, s);
 }
 
@@ -394,9 +396,10 @@ static void on_backed_off(uv_timer_t *timer)
     attempt(timer->data);
 }
 
-static void note_failing(struct queue *q, const char *text)
+// An attempt that began before the last success tells nothing new.
+static void note_failing(struct queue *q, const struct send *s, const char *text)
 {
-    if (q->failing)
+    if (q->failing || s->began_nanos < q->worked_nanos)
         return;
     q->failing = true;
     q->failing_since_nanos = clock_monotonic_nanos(q->options.clock);
@@ -406,10 +409,11 @@ static void note_failing(struct queue *q, const char *text)
 static void note_working(struct queue *q)
 {
     metric_set(q->counters.last_success, clock_wall_nanos(q->options.clock) / NANOS_PER_SECOND);
+    q->worked_nanos = clock_monotonic_nanos(q->options.clock);
     if (!q->failing)
         return;
     q->failing = false;
-    int64_t lasted = clock_monotonic_nanos(q->options.clock) - q->failing_since_nanos;
+    int64_t lasted = q->worked_nanos - q->failing_since_nanos;
     log_info(&q->options.log, "sending works again after %.1f s, %" PRId64 " bytes wait",
              (double)lasted / (double)NANOS_PER_SECOND, read_bytes(q));
 }
@@ -453,7 +457,7 @@ void send_done(struct send *s, const struct verdict *v)
         finish(s, v);
         return;
     }
-    note_failing(q, v->text);
+    note_failing(q, s, v->text);
     int64_t wait = retry_next(&s->retry, q->options.retry, clock_monotonic_nanos(q->options.clock),
                               v->retry_after_nanos, next_random(q));
     if (wait < 0 || q->draining) {

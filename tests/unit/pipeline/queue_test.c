@@ -257,6 +257,34 @@ static void test_retry_then_success(void **state)
     end_peer(&p);
 }
 
+// What began before the peer took something else tells nothing new; what begins after it does.
+static void test_an_old_attempt_is_no_news(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told old, new;
+    shared_init(&s, 1000);
+    peer_prepare(&p, &s, "fake/q");
+    p.settings.num_consumers = 2;
+    peer_open(&p);
+    offer(&p, &new, 100, 1);
+    offer(&p, &old, 100, 1);
+    run_until_attempts(&p, 2);
+    fake_world_advance(&s.world, NANOS_PER_SECOND);
+    peer_answer(&p, VERDICT_OK);
+    peer_answer(&p, VERDICT_RETRY);
+    assert_null(strstr(shared_log(&s), "sending fails"));
+    run_until_attempts(&p, 3);
+    peer_answer(&p, VERDICT_RETRY);
+    assert_non_null(strstr(shared_log(&s), "sending fails, will retry: as told"));
+    run_until_attempts(&p, 4);
+    peer_answer(&p, VERDICT_OK);
+    shared_run(&s);
+    assert_int_equal(old.verdict.kind, VERDICT_OK);
+    end_peer(&p);
+}
+
 static void test_gives_up(void **state)
 {
     (void)state;
@@ -484,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_budget_exhausted),
         cmocka_unit_test(test_sizers),
         cmocka_unit_test(test_retry_then_success),
+        cmocka_unit_test(test_an_old_attempt_is_no_news),
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_partial_and_refused),
         cmocka_unit_test(test_senders_work_side_by_side),
