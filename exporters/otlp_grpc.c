@@ -294,11 +294,20 @@ static struct verdict judge_body(const struct otlp_exporter *x, const struct grp
     return v;
 }
 
+// Also when its message is not one: the request is taken all the same.
+static bool peer_says_ok(const struct grpc_response *r)
+{
+    for (size_t i = 0; i < r->http->trailer_count; i++)
+        if (strcasecmp(r->http->trailers[i].name, "grpc-status") == 0)
+            return strcmp(r->http->trailers[i].value, "0") == 0;
+    return r->status == GRPC_OK;
+}
+
 static void on_done(void *arg, const struct grpc_response *r)
 {
     struct otlp_flight *f = arg;
     struct verdict v =
-        r->status == GRPC_OK ? judge_body(f->exporter, r) : judge_failure((const struct otlp_grpc *)f->exporter, r);
+        peer_says_ok(r) ? judge_body(f->exporter, r) : judge_failure((const struct otlp_grpc *)f->exporter, r);
     otlp_flight_end(f, &v);
 }
 

@@ -36,8 +36,8 @@ struct http1_request {
 };
 
 // In place; must not move afterwards. on_body may be NULL.
-void http1_request_init(struct http1_request *r, size_t max_header_bytes,
-                        void (*on_body)(void *arg, struct bytes piece), void *arg);
+void http1_request_init(struct http1_request *r, size_t max_header_bytes, void (*sink)(void *arg, struct bytes piece),
+                        void *arg);
 void http1_request_fini(struct http1_request *r);
 // Ready for the next one on the same connection.
 void http1_request_next(struct http1_request *r);

@@ -533,11 +533,12 @@ static void abort_all(struct http_engine *e)
 {
     struct http2_server *s = of(e);
     s->dead = true;
-    while (s->streams != NULL) {
-        nghttp2_session_set_stream_user_data(s->session, s->streams->id, NULL);
-        struct http_exchange *x = s->streams->x;
+    for (struct http2_stream *first; (first = s->streams) != NULL;) {
+        CHECK(first->prev == NULL);
+        nghttp2_session_set_stream_user_data(s->session, first->id, NULL);
+        struct http_exchange *x = first->x;
         bool begun = x != NULL && x->raw.complete;
-        stream_destroy(s, s->streams);
+        stream_destroy(s, first);
         if (begun)
             http_exchange_abort(x);
         else if (x != NULL)

@@ -165,9 +165,11 @@ enum err_code listener_create(uv_loop_t *loop, const char *endpoint, void (*on_w
         err_prefix(e, "listen on %s", endpoint);
         return code;
     }
-    (*out)->on_waiting = on_waiting;
-    (*out)->arg = arg;
-    note_port(*out);
+    struct listener *l = *out;
+    CHECK(l != NULL);
+    l->on_waiting = on_waiting;
+    l->arg = arg;
+    note_port(l);
     return ERR_OK;
 }
 

@@ -169,7 +169,7 @@ enum err_code tls_context_prepare(struct tls_context *t, struct err *e)
 
 enum err_code tls_context_reload(struct tls_context *t, bool *changed_out, struct err *e)
 {
-    SSL_CTX *ctx;
+    SSL_CTX *ctx = NULL;
     *changed_out = false;
     if (t->ssl_ctx == NULL || !tls_material_changed(&t->material))
         return ERR_OK;

@@ -18,6 +18,6 @@ struct tls_parameters {
 // Without OpenSSL's context: what is written is known.
 enum err_code tls_parameters_check(const struct tls_parameters *p, struct err *e) MUST_USE;
 // ctx is an SSL_CTX.
-enum err_code tls_parameters_apply(const struct tls_parameters *p, void *ctx, struct err *e) MUST_USE;
+enum err_code tls_parameters_apply(const struct tls_parameters *p, void *context, struct err *e) MUST_USE;
 
 #endif

@@ -121,7 +121,7 @@ void tls_server_destroy(struct tls_server **server)
 
 enum err_code tls_server_reload(struct tls_server *t, bool *changed_out, struct err *e)
 {
-    SSL_CTX *ctx;
+    SSL_CTX *ctx = NULL;
     *changed_out = false;
     if (!tls_material_changed(&t->material))
         return ERR_OK;

@@ -19,7 +19,7 @@ struct tls_server;
 // Copies the options and loads the files: every error is told here.
 enum err_code tls_server_create(const struct tls_server_options *options, struct tls_server **out,
                                 struct err *e) MUST_USE;
-void tls_server_destroy(struct tls_server **t); // after its sessions
+void tls_server_destroy(struct tls_server **server); // after its sessions
 // Loads all anew if a file changed (time, size or inode); new sessions use it. *changed_out tells. On an error (a
 // half-written pair) the old ones stay in use, and it is told once until a file changes again.
 enum err_code tls_server_reload(struct tls_server *t, bool *changed_out, struct err *e) MUST_USE;

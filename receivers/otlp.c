@@ -16,13 +16,13 @@ static const struct field grpc_tls_fields[] = {SERVER_TLS_FIELDS(GRPC_AT)};
 static const struct field http_tls_fields[] = {SERVER_TLS_FIELDS(HTTP_AT)};
 
 #define KEEPALIVE_FIELD(name_, member_, help_)                                                                         \
-    {.name = name_,                                                                                                    \
+    {.name = (name_),                                                                                                  \
      .type = FIELD_DURATION,                                                                                           \
      .offset = SETTING(member_),                                                                                       \
      .default_text = "0s",                                                                                             \
      .min = 0,                                                                                                         \
      .max = 0x1p62,                                                                                                    \
-     .help = help_}
+     .help = (help_)}
 
 static const struct field server_parameters_fields[] = {
     KEEPALIVE_FIELD("max_connection_idle", max_idle_nanos,

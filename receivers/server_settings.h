@@ -83,20 +83,20 @@ extern const char *const server_transport_names[]; // for rows of type FIELD_ENU
     }
 
 #define SERVER_TIMEOUT_FIELD(at_, name_, member_, default_, help_)                                                     \
-    {.name = name_,                                                                                                    \
+    {.name = (name_),                                                                                                  \
      .type = FIELD_DURATION,                                                                                           \
      .offset = SERVER_AT(at_, member_),                                                                                \
-     .default_text = default_,                                                                                         \
+     .default_text = (default_),                                                                                       \
      .min = 0,                                                                                                         \
      .max = 86400e9,                                                                                                   \
-     .help = help_}
+     .help = (help_)}
 
 // tls_: the table above, of the same at_.
 #define SERVER_FIELDS(at_, endpoint_, tls_)                                                                            \
     {.name = "endpoint",                                                                                               \
      .type = FIELD_STRING,                                                                                             \
      .offset = SERVER_AT(at_, endpoint),                                                                               \
-     .default_text = endpoint_,                                                                                        \
+     .default_text = (endpoint_),                                                                                      \
      .help = "HOST:PORT to listen on; \":PORT\" is everywhere, \"unix:/PATH\" a Unix socket"},                         \
         {.name = "transport",                                                                                          \
          .type = FIELD_ENUM,                                                                                           \
@@ -106,7 +106,7 @@ extern const char *const server_transport_names[]; // for rows of type FIELD_ENU
          .help = "unix: the endpoint is a path"},                                                                      \
         {.name = "tls",                                                                                                \
          .type = FIELD_STRUCT,                                                                                         \
-         .fields = tls_,                                                                                               \
+         .fields = (tls_),                                                                                             \
          .present_offset = 1 + SERVER_AT(at_, has_tls),                                                                \
          .help = "TLS; without it, clear text"},                                                                       \
         {.name = "proxy_protocol",                                                                                     \

@@ -20,10 +20,10 @@
 #include "tests/support/http2_peer.h"
 #include "tests/support/random_batch.h"
 #include "tests/support/test_certs.h"
+#include "tests/support/test_folder.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_RAW = 1 << 24 };
 
@@ -186,14 +186,16 @@ static void tls_is_on_by_default(void **state)
     (void)state;
     struct test_ca ca;
     struct world w;
-    char path[] = "/tmp/otlp_grpc_test_XXXXXX", yaml[256];
+    struct test_folder folder;
+    char path[256], yaml[512];
     test_ca_init(&ca);
+    test_folder_init(&folder);
+    test_folder_write(&folder, "ca.pem", bytes_from_text(ca.pem));
     SSL_CTX *context = test_server_context(&ca, "DNS:collector.example", 1);
     SSL_CTX_set_alpn_select_cb(context, choose_h2, NULL);
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && write(fd, ca.pem, strlen(ca.pem)) == (ssize_t)strlen(ca.pem) && close(fd) == 0);
     snprintf(yaml, sizeof yaml,
-             "{endpoint: \"127.0.0.1:PORT\", tls: {ca_file: %s, server_name_override: collector.example}}", path);
+             "{endpoint: \"127.0.0.1:PORT\", tls: {ca_file: %s, server_name_override: collector.example}}",
+             test_folder_path(&folder, "ca.pem", path));
     world_init(&w, &(struct http2_peer_options){.tls = context}, &taken, yaml);
     assert_int_equal(fake_export(&w.out, w.batch).kind, VERDICT_OK);
     sent(&w, ":scheme: https\n");
@@ -203,7 +205,7 @@ static void tls_is_on_by_default(void **state)
     assert_int_equal(v.kind, VERDICT_RETRY);
     says(&v, "certificate verify failed");
     world_fini(&w);
-    unlink(path);
+    test_folder_fini(&folder);
     SSL_CTX_free(context);
     test_ca_fini(&ca);
 }
@@ -214,14 +216,14 @@ static void the_peer_may_want_a_certificate(void **state)
     struct test_ca ca;
     struct world w;
     struct test_folder folder;
-    char cert[128], key[128], yaml[1024];
+    char cert[256], key[256], yaml[1024];
     test_ca_init(&ca);
     test_folder_init(&folder);
     SSL_CTX *context = test_server_context(&ca, "IP:127.0.0.1", 1);
     SSL_CTX_set_alpn_select_cb(context, choose_h2, NULL);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     assert_int_equal(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca.cert), 1);
-    test_write_certificate(&ca, cert, key);
+    test_write_certificate(&ca, test_folder_path(&folder, "cert.pem", cert), test_folder_path(&folder, "key.pem", key));
     snprintf(yaml, sizeof yaml,
              "{endpoint: \"127.0.0.1:PORT\", tls: {insecure_skip_verify: true, cert_file: %s, key_file: %s}}", cert,
              key);
@@ -233,6 +235,7 @@ static void the_peer_may_want_a_certificate(void **state)
     assert_int_equal(fake_export(&w.out, w.batch).kind, VERDICT_RETRY);
     world_fini(&w);
     SSL_CTX_free(context);
+    test_folder_fini(&folder);
     test_ca_fini(&ca);
 }
 
@@ -491,13 +494,21 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(proxies); i++)
         unsetenv(proxies[i]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_head_of_a_request),  cmocka_unit_test(bodies_arrive_as_they_were),
-        cmocka_unit_test(tls_is_on_by_default),   cmocka_unit_test(every_status),
-        cmocka_unit_test(words_that_would_harm),  cmocka_unit_test(delays_of_the_peer),
-        cmocka_unit_test(partial_success),        cmocka_unit_test(compressed_answers),
-        cmocka_unit_test(what_is_no_grpc),        cmocka_unit_test(answers_that_do_not_come),
-        cmocka_unit_test(a_peer_without_tls),     cmocka_unit_test(cancel_ends_what_hangs),
-        cmocka_unit_test(settings_that_are_good), cmocka_unit_test(settings_that_are_wrong),
+        cmocka_unit_test(the_head_of_a_request),
+        cmocka_unit_test(bodies_arrive_as_they_were),
+        cmocka_unit_test(tls_is_on_by_default),
+        cmocka_unit_test(the_peer_may_want_a_certificate),
+        cmocka_unit_test(every_status),
+        cmocka_unit_test(words_that_would_harm),
+        cmocka_unit_test(delays_of_the_peer),
+        cmocka_unit_test(partial_success),
+        cmocka_unit_test(compressed_answers),
+        cmocka_unit_test(what_is_no_grpc),
+        cmocka_unit_test(answers_that_do_not_come),
+        cmocka_unit_test(a_peer_without_tls),
+        cmocka_unit_test(cancel_ends_what_hangs),
+        cmocka_unit_test(settings_that_are_good),
+        cmocka_unit_test(settings_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
