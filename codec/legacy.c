@@ -148,8 +148,10 @@ void legacy_drop_double_leaves(struct legacy *l)
 {
     for (size_t i = 0; i < l->sample_count; i++) {
         struct legacy_sample *s = &l->samples[i];
+        if (s->count < 2) // there may be no frames at all
+            continue;
         uint32_t *frames = &l->frames[s->first];
-        if (s->count < 2 || l->locations[frames[0]].address != l->locations[frames[1]].address + 1)
+        if (l->locations[frames[0]].address != l->locations[frames[1]].address + 1)
             continue;
         frames[1] = frames[0];
         s->first++;
