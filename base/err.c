@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/err.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,19 +13,25 @@ static void mark_cut(char text[ERR_TEXT_MAX])
     memcpy(text + at, "...", sizeof "...");
 }
 
-enum err_code err_set(struct err *e, enum err_code code, const char *format, ...)
+enum err_code err_set_list(struct err *e, enum err_code code, const char *format, va_list args)
 {
     if (e == NULL)
         return code;
     char text[ERR_TEXT_MAX]; // the old text may be among the arguments
-    va_list args;
-    va_start(args, format);
     int n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     if (n >= ERR_TEXT_MAX)
         mark_cut(text);
     e->code = code;
     memcpy(e->text, n < 0 ? "" : text, n < 0 ? 1 : strlen(text) + 1);
+    return code;
+}
+
+enum err_code err_set(struct err *e, enum err_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    err_set_list(e, code, format, args);
+    va_end(args);
     return code;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 enum err_code {
@@ -28,6 +29,8 @@ struct err {
 // Sets code and text (replacing what was there) and returns code. e may be NULL; its old
 // text may be among the arguments.
 enum err_code err_set(struct err *e, enum err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
+
+enum err_code err_set_list(struct err *e, enum err_code code, const char *format, va_list args);
 
 // Puts "prefix: " before the text already there; keeps the code. e may be NULL.
 void err_prefix(struct err *e, const char *format, ...) PRINTF_LIKE(2, 3);

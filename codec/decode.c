@@ -50,14 +50,13 @@ int64_t decode_time(const struct decode_options *o, int64_t said, struct decode_
 
 void decode_bad_line(struct decode_report *report, uint64_t line_number, const char *format, ...)
 {
-    char why[ERR_TEXT_MAX];
     va_list arguments;
     if (report->bad_lines++ != 0)
         return;
     va_start(arguments, format);
-    vsnprintf(why, sizeof why, format, arguments);
+    err_set_list(&report->first_bad, ERR_INVALID, format, arguments);
     va_end(arguments);
-    err_set(&report->first_bad, ERR_INVALID, "line %" PRIu64 ": %s", line_number, why);
+    err_prefix(&report->first_bad, "line %" PRIu64, line_number);
 }
 
 void decode_report_tell(const struct decode_report *r, decode_tell_fn *tell, void *arg)

@@ -8,21 +8,17 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 bool legacy_fail(struct legacy *l, enum err_code code, const char *format, ...)
 {
-    char why[ERR_TEXT_MAX];
     va_list arguments;
     if (l->code != ERR_OK)
         return false;
     va_start(arguments, format);
-    vsnprintf(why, sizeof why, format, arguments);
+    l->code = err_set_list(l->e, code, format, arguments);
     va_end(arguments);
     if (l->is_text)
-        l->code = err_set(l->e, code, "line %" PRIu64 ": %s", l->lines.number, why);
-    else
-        l->code = err_set(l->e, code, "%s", why);
+        err_prefix(l->e, "line %" PRIu64, l->lines.number);
     return false;
 }
 

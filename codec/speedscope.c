@@ -7,21 +7,17 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 bool speedscope_fail(struct speedscope_reader *r, enum err_code code, const char *format, ...)
 {
-    char why[ERR_TEXT_MAX];
     va_list arguments;
     if (r->code != ERR_OK)
         return false;
     va_start(arguments, format);
-    vsnprintf(why, sizeof why, format, arguments);
+    r->code = err_set_list(r->e, code, format, arguments);
     va_end(arguments);
     if (r->profile < r->profile_count)
-        r->code = err_set(r->e, code, "profile %u: %s", r->profile, why);
-    else
-        r->code = err_set(r->e, code, "%s", why);
+        err_prefix(r->e, "profile %u", r->profile);
     return false;
 }
 
