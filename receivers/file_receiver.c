@@ -168,24 +168,32 @@ enum err_code file_receiver_start(struct file_receiver *r, const struct format *
     return rc;
 }
 
-void file_receiver_close(struct file_receiver *r)
+void file_receiver_close(struct receiver *self)
 {
+    struct file_receiver *r = (struct file_receiver *)self;
     if (r->watch != NULL)
         file_watch_close(r->watch);
 }
 
-void file_receiver_stop(struct file_receiver *r, void (*on_stopped)(void *arg), void *arg)
+static void on_stopped(void *arg)
 {
+    component_stopped(arg);
+}
+
+void file_receiver_stop(struct receiver *self)
+{
+    struct file_receiver *r = (struct file_receiver *)self;
     struct file_watch *watch = r->watch;
     r->watch = NULL;
     if (watch == NULL)
-        on_stopped(arg);
+        component_stopped(&self->component);
     else
-        file_watch_stop(watch, on_stopped, arg);
+        file_watch_stop(watch, on_stopped, &self->component);
 }
 
-void file_receiver_destroy(struct file_receiver *r)
+void file_receiver_destroy(struct receiver *self)
 {
+    struct file_receiver *r = (struct file_receiver *)self;
     known_files_destroy(&r->known);
     path_attributes_destroy(&r->match);
 }

@@ -43,11 +43,11 @@ extern const struct field file_receiver_file_fields[], file_receiver_limit_field
 void file_receiver_check(const struct file_receiver_settings *s, const struct component_check *check,
                          const char *example);
 
-// The steps of a receiver of the same names; stop calls on_stopped instead of component_stopped, at once where there is
-// nothing to watch. allowed: as profile_file_options has it.
+// allowed: as profile_file_options has it.
 enum err_code file_receiver_start(struct file_receiver *r, const struct format *const *allowed, struct err *e);
-void file_receiver_close(struct file_receiver *r);
-void file_receiver_stop(struct file_receiver *r, void (*on_stopped)(void *arg), void *arg);
-void file_receiver_destroy(struct file_receiver *r);
+// Members of receiver_module.
+void file_receiver_close(struct receiver *self);
+void file_receiver_stop(struct receiver *self);
+void file_receiver_destroy(struct receiver *self);
 
 #endif

@@ -90,21 +90,16 @@ static enum err_code start(struct receiver *self, struct err *e)
 static void close_receiver(struct receiver *self)
 {
     struct folded_receiver *r = (struct folded_receiver *)self;
-    file_receiver_close(&r->files);
+    file_receiver_close(self);
     if (r->reader != NULL)
         stdin_reader_close(r->reader);
-}
-
-static void on_files_stopped(void *arg)
-{
-    component_stopped(arg);
 }
 
 static void on_reader_stopped(void *arg)
 {
     struct folded_receiver *r = arg;
     r->reader = NULL;
-    file_receiver_stop(&r->files, on_files_stopped, &r->files.receiver.component);
+    file_receiver_stop(&r->files.receiver);
 }
 
 static void stop(struct receiver *self)
@@ -114,11 +109,6 @@ static void stop(struct receiver *self)
         stdin_reader_stop(r->reader, on_reader_stopped, r);
     else
         on_reader_stopped(r);
-}
-
-static void destroy(struct receiver *self)
-{
-    file_receiver_destroy((struct file_receiver *)self);
 }
 
 const struct receiver_module folded_receiver = {
@@ -136,5 +126,5 @@ const struct receiver_module folded_receiver = {
     .start = start,
     .close = close_receiver,
     .stop = stop,
-    .destroy = destroy,
+    .destroy = file_receiver_destroy,
 };

@@ -41,26 +41,6 @@ static enum err_code start(struct receiver *self, struct err *e)
     return file_receiver_start((struct file_receiver *)self, pprof_formats, e);
 }
 
-static void close_receiver(struct receiver *self)
-{
-    file_receiver_close((struct file_receiver *)self);
-}
-
-static void on_stopped(void *arg)
-{
-    component_stopped(arg);
-}
-
-static void stop(struct receiver *self)
-{
-    file_receiver_stop((struct file_receiver *)self, on_stopped, &self->component);
-}
-
-static void destroy(struct receiver *self)
-{
-    file_receiver_destroy((struct file_receiver *)self);
-}
-
 const struct receiver_module pprof_receiver = {
     .module =
         {
@@ -74,7 +54,7 @@ const struct receiver_module pprof_receiver = {
     .transport = "file",
     .create = create,
     .start = start,
-    .close = close_receiver,
-    .stop = stop,
-    .destroy = destroy,
+    .close = file_receiver_close,
+    .stop = file_receiver_stop,
+    .destroy = file_receiver_destroy,
 };
