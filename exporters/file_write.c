@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/file_write.h"
 
+#include "base/fd.h"
 #include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -29,21 +30,6 @@ char *file_folder_of(const char *path)
     }
     slash[slash == folder] = '\0';
     return folder;
-}
-
-// All of it, even where the kernel takes a part at a time.
-static bool write_all(int fd, struct bytes data)
-{
-    while (data.len != 0) {
-        ssize_t n = write(fd, data.data, data.len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data.data += n;
-        data.len -= (size_t)n;
-    }
-    return true;
 }
 
 // --- messages ---
@@ -160,7 +146,7 @@ enum err_code file_open_messages(const char *path, bool lines, bool append, uint
 static enum err_code append_to(int fd, const char *path, struct bytes messages, struct err *e)
 {
     off_t before = lseek(fd, 0, SEEK_END);
-    if (write_all(fd, messages) && (fdatasync(fd) == 0 || errno == EINVAL || errno == EROFS))
+    if (fd_write_all(fd, messages) && (fdatasync(fd) == 0 || errno == EINVAL || errno == EROFS))
         return ERR_OK;
     fail(e, "write", path);
     if (before >= 0 && ftruncate(fd, before) != 0)
@@ -186,7 +172,7 @@ static enum err_code write_temporary(const char *path, struct bytes content, str
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return fail(e, "create", path);
-    enum err_code rc = write_all(fd, content) && fsync(fd) == 0 ? ERR_OK : fail(e, "write", path);
+    enum err_code rc = fd_write_all(fd, content) && fsync(fd) == 0 ? ERR_OK : fail(e, "write", path);
     close(fd);
     return rc;
 }

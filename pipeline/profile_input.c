@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/profile_input.h"
 
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -12,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { READ_BYTES = 1 << 20 };
 
 // --- names of formats ---
 
@@ -62,19 +61,13 @@ enum err_code input_folded_options(const struct input_options *o, struct folded_
 
 static enum err_code read_all(int fd, const char *name, struct buf *out, struct err *e)
 {
-    ssize_t n = 1;
-    while (n != 0) {
-        if (!buf_reserve(out, READ_BYTES))
-            return out->too_large
-                       ? err_set(e, ERR_LIMIT, "%s has more than %zu bytes: that is the most a command reads", name,
-                                 out->max_bytes - READ_BYTES)
-                       : err_set(e, ERR_MEMORY, "out of memory after %zu bytes of %s", out->len, name);
-        n = read(fd, out->data + out->len, READ_BYTES);
-        if (n < 0 && errno != EINTR)
-            return err_set(e, ERR_IO, "cannot read %s: %s", name, strerror(errno));
-        out->len += n > 0 ? (size_t)n : 0;
-    }
-    return ERR_OK;
+    if (fd_read_to_end(fd, out))
+        return ERR_OK;
+    if (buf_ok(out))
+        return err_set(e, ERR_IO, "cannot read %s: %s", name, strerror(errno));
+    return out->too_large ? err_set(e, ERR_LIMIT, "%s has more than %zu bytes: that is the most a command reads", name,
+                                    out->max_bytes - FD_READ_BYTES)
+                          : err_set(e, ERR_MEMORY, "out of memory after %zu bytes of %s", out->len, name);
 }
 
 static enum err_code read_file(const char *path, struct buf *out, struct err *e)
@@ -141,7 +134,7 @@ enum err_code input_read(const struct command_line *line, const char *path, cons
 {
     struct buf data;
     *out = NULL;
-    buf_init(&data, LIMIT_COMMAND_BYTES + READ_BYTES);
+    buf_init(&data, LIMIT_COMMAND_BYTES + FD_READ_BYTES);
     enum err_code rc = read_file(path, &data, e);
     if (rc == ERR_OK)
         rc = decode(line, path, o, buf_bytes(&data), out, e);

@@ -2,6 +2,7 @@
 #include "pipeline/profile_output.h"
 
 #include "base/clean_text.h"
+#include "base/fd.h"
 #include "base/limits.h"
 
 #include <errno.h>
@@ -18,25 +19,13 @@ static enum err_code fail(struct err *e, const char *what, const char *path)
     return err_set(e, ERR_IO, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static enum err_code write_all(int fd, const char *path, struct bytes data, struct err *e)
-{
-    while (data.len != 0) {
-        ssize_t n = write(fd, data.data, data.len);
-        if (n < 0 && errno != EINTR)
-            return fail(e, "write", path);
-        data.data += n > 0 ? n : 0;
-        data.len -= n > 0 ? (size_t)n : 0;
-    }
-    return ERR_OK;
-}
-
 static enum err_code write_stream(int fd, const char *path, struct bytes content, struct err *e)
 {
     if (isatty(fd) != 0 && !clean_text_is(content))
         return err_set(e, ERR_UNSUPPORTED,
                        "the result is not for a terminal (binary, or with control characters): name a file, or pipe it "
                        "to a program");
-    return write_all(fd, path, content, e);
+    return fd_write_all(fd, content) ? ERR_OK : fail(e, "write", path);
 }
 
 static enum err_code write_device(const char *path, struct bytes content, struct err *e)
@@ -58,9 +47,7 @@ static enum err_code write_new(const char *temporary, const char *path, const st
     enum err_code rc = ERR_OK;
     if (old != NULL && fchmod(fd, old->st_mode & 0777) != 0)
         rc = fail(e, "keep the mode of", path);
-    if (rc == ERR_OK)
-        rc = write_all(fd, path, content, e);
-    if (rc == ERR_OK && fsync(fd) != 0)
+    if (rc == ERR_OK && (!fd_write_all(fd, content) || fsync(fd) != 0))
         rc = fail(e, "write", path);
     if (close(fd) != 0 && rc == ERR_OK)
         rc = fail(e, "write", path);

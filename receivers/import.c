@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receivers/import.h"
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -262,24 +263,15 @@ static void run_found(struct loop_task *task)
 // To its end; blocks. The program that writes it ends with us: a terminal signals both.
 static enum err_code read_standard_input(struct import *m, struct err *e)
 {
-    enum { READ_BYTES = 256 << 10 };
-    struct buf *b = &m->standard_input;
-    uint64_t max = m->options.max_file_bytes;
-    for (;;) {
-        if (!buf_reserve(b, READ_BYTES))
-            return err_set(e, ERR_MEMORY, "out of memory for %zu bytes of standard input", b->len);
-        ssize_t n = read(STDIN_FILENO, b->data + b->len, READ_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set(e, ERR_IO, "cannot read standard input: %s", strerror(errno));
-        b->len += (size_t)n;
-        if (max != 0 && b->len > max)
-            return err_set(e, ERR_LIMIT, "standard input has more than %" PRIu64 " bytes, max_file_size allows no more",
-                           max);
-        if (n == 0)
-            return ERR_OK;
-    }
+    const struct buf *b = &m->standard_input;
+    if (fd_read_to_end(STDIN_FILENO, &m->standard_input))
+        return ERR_OK;
+    if (buf_ok(b))
+        return err_set(e, ERR_IO, "cannot read standard input: %s", strerror(errno));
+    return b->too_large
+               ? err_set(e, ERR_LIMIT, "standard input has more than %" PRIu64 " bytes, max_file_size allows no more",
+                         m->options.max_file_bytes)
+               : err_set(e, ERR_MEMORY, "out of memory for %zu bytes of standard input", b->len);
 }
 
 static void find_standard_input(struct import *m)
@@ -324,8 +316,9 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
 {
     struct import *m = (struct import *)self;
     m->settings = settings;
-    buf_init(&m->standard_input, SIZE_MAX);
     m->options = m->settings->options;
+    uint64_t max = m->options.max_file_bytes;
+    buf_init(&m->standard_input, max == 0 || max > SIZE_MAX - FD_READ_BYTES ? SIZE_MAX : max + FD_READ_BYTES);
     m->options.limits = decode_default_limits;
     m->options.format = m->settings->format != NULL ? format_find(m->settings->format) : NULL;
     if (m->settings->format != NULL && m->options.format == NULL)
