@@ -40,11 +40,13 @@ static bool post(struct ring *r, struct ring_node *node, bool always)
     r->tail = &node->next;
     r->entries++;
     r->bytes += node->bytes;
-    pthread_cond_signal(&r->filled);
+    bool sleeper = r->waiting > 0;
     // Woken under the lock: after close and drain the owner of `wake` may be gone.
     if (was_empty && r->wake != NULL)
         r->wake(r->wake_arg);
     pthread_mutex_unlock(&r->lock);
+    if (sleeper) // not under the lock, which it would only wait for
+        pthread_cond_signal(&r->filled);
     return true;
 }
 
@@ -83,8 +85,11 @@ struct ring_node *ring_take(struct ring *r)
 struct ring_node *ring_take_wait(struct ring *r)
 {
     pthread_mutex_lock(&r->lock);
-    while (r->head == NULL && !r->closed)
+    while (r->head == NULL && !r->closed) {
+        r->waiting++;
         pthread_cond_wait(&r->filled, &r->lock);
+        r->waiting--;
+    }
     struct ring_node *node = pop(r);
     pthread_mutex_unlock(&r->lock);
     return node;

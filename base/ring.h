@@ -22,6 +22,7 @@ struct ring {
     struct ring_node *head, **tail;
     size_t entries, bytes;
     size_t max_entries, max_bytes; // 0 = no bound
+    unsigned waiting;              // takers that sleep
     bool closed;
     void (*wake)(void *); // called after a post to an empty ring; must not block or touch the ring; may be NULL
     void *wake_arg;

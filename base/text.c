@@ -40,14 +40,21 @@ size_t utf8_char_len(struct bytes text)
     return len;
 }
 
+static bool is_ascii_word(const uint8_t *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return (word & 0x8080808080808080u) == 0;
+}
+
 static size_t ascii_run(const uint8_t *data, size_t len)
 {
+    enum { WORD = 8 };
     size_t i = 0;
-    for (uint64_t word; len - i >= sizeof word; i += sizeof word) {
-        memcpy(&word, data + i, sizeof word);
-        if (word & 0x8080808080808080u)
-            break;
-    }
+    while (len - i >= WORD && is_ascii_word(data + i))
+        i += WORD;
+    if (len >= WORD && len - i < WORD && is_ascii_word(data + len - WORD))
+        return len; // the rest is in a word, too, of which some was seen before
     while (i < len && data[i] < 0x80)
         i++;
     return i;
@@ -125,5 +132,11 @@ char *text_bytes(char *out, size_t out_size, uint64_t bytes)
     for (; value >= 999.95 && unit + 1 < COUNT_OF(units); unit++)
         value /= 1000;
     snprintf(out, out_size, "%.1f %s", value, units[unit]);
+    return out;
+}
+
+char *text_count(char *out, size_t out_size, uint64_t count, const char *noun)
+{
+    snprintf(out, out_size, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
     return out;
 }

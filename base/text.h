@@ -36,5 +36,8 @@ const char *text_suggest(const char *name, const char *const *candidates, size_t
 
 // "1.4 MB", "812 B": for people. Returns out.
 char *text_bytes(char *out, size_t out_size, uint64_t bytes);
+// "1 sample", "0 samples": a noun that takes an s. TEXT_COUNT is one for the arguments of a printf.
+char *text_count(char *out, size_t out_size, uint64_t count, const char *noun);
+#define TEXT_COUNT(count, noun) text_count((char[48]){0}, 48, (count), (noun))
 
 #endif

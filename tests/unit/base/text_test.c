@@ -155,6 +155,17 @@ static void bytes_for_people(void **state)
     assert_string_equal(text_bytes(tiny, sizeof tiny, 812), "812");
 }
 
+static void one_or_several(void **state)
+{
+    (void)state;
+    char out[32], tiny[4];
+    assert_ptr_equal(text_count(out, sizeof out, 0, "sample"), out);
+    assert_string_equal(out, "0 samples");
+    assert_string_equal(TEXT_COUNT(1, "sample"), "1 sample");
+    assert_string_equal(TEXT_COUNT(UINT64_MAX, "sample"), "18446744073709551615 samples");
+    assert_string_equal(text_count(tiny, sizeof tiny, 12, "file"), "12 ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +177,7 @@ int main(void)
         cmocka_unit_test(hex_there_and_back),
         cmocka_unit_test(strict_hex),
         cmocka_unit_test(bytes_for_people),
+        cmocka_unit_test(one_or_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
