@@ -10,6 +10,7 @@ pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate>=1.14)
 pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd>=1.5)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(libcrypt REQUIRED IMPORTED_TARGET libcrypt>=4.4)
 pkg_check_modules(libxxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 # A shared library costs every start its share of the loader's work: small ones are linked from their archives,
 # where those are installed. OpenSSL stays shared, so that its security updates arrive without a build.
@@ -25,7 +26,10 @@ prefer_archive(libnghttp2 libnghttp2.a)
 prefer_archive(libdeflate libdeflate.a)
 prefer_archive(libzstd libzstd.a)
 prefer_archive(yaml libyaml.a)
+prefer_archive(libcrypt libcrypt.a)
 prefer_archive(re2 libre2.a)
+
+find_program(PROTOC protoc REQUIRED) # gRPC reflection tells what proto/ says
 
 if(PROFRELAY_TESTS)
   pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)

@@ -31,7 +31,8 @@ struct decode_report {
     uint64_t bad_lines;          // lines of text formats that say nothing we can read: passed over
     uint64_t rounded_values;     // fractions that became integers
     uint64_t cut_stacks;         // deeper than max_stack_depth; text formats keep the leaf's end under a marker frame
-    struct err first_bad;        // why the first bad line was passed over; code ERR_OK = none was
+    uint64_t rejected_profiles;  // of OTLP, with keep_good_profiles
+    struct err first_bad;        // why the first bad line or profile was passed over; code ERR_OK = none was
     uint64_t samples, sample_types;
     bool gzip, zstd;
 };
@@ -52,6 +53,7 @@ struct decode_options {
     // those of the same keys.
     const struct key_value *resource_attributes;
     uint32_t resource_attribute_count;
+    bool keep_good_profiles;    // of OTLP: one that cannot be read does not fail the others, see otlp_decode_good
     bool keep_original_payload; // put the file itself on the first profile, where OTLP has a name for the format
     // For profiles whose own time is 0 or before 1980 and cannot be repaired; 0 = leave it as it is. What a pprof
     // said is kept in the attribute pprof.profile.time_nanos, and restored when writing pprof.

@@ -135,7 +135,7 @@ static bool enter(struct json_reader *r, enum json_kind kind)
     if (!expect(r, kind))
         return false;
     if (r->depth == r->max_depth) {
-        json_fail(r, ERR_LIMIT, "arrays and objects are nested deeper than is read");
+        json_fail(r, ERR_INVALID, "arrays and objects are nested deeper than is read");
         return false;
     }
     uint32_t level = r->depth++;

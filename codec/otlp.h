@@ -21,8 +21,18 @@ extern const struct otlp_limits otlp_default_limits;
 enum err_code otlp_decode(struct bytes data, const struct otlp_limits *limits, struct batch **out,
                           struct err *e) MUST_USE;
 
+// The same, but a profile that cannot be read does not take the others with it: it is left out and counted, as long as
+// one is good. What is wrong elsewhere, and what is too much, fails as above.
+struct otlp_rejected {
+    uint64_t profiles;
+    struct err first; // why the first was
+};
+enum err_code otlp_decode_good(struct bytes data, const struct otlp_limits *limits, struct batch **out,
+                               struct otlp_rejected *rejected, struct err *e) MUST_USE;
+
 // Writes the batch with a pruned dictionary: inline strings, empty Link 0, ascending fields, dictionary
-// last. Fails only for memory or when out's maximum is reached (ERR_LIMIT).
+// last. Fails only for memory or when out's maximum is reached (ERR_LIMIT). Of a batch whose bytes are at hand
+// (otlp_origin.h) what did not change is copied.
 enum err_code otlp_encode(const struct batch *b, struct buf *out, struct err *e) MUST_USE;
 
 // ExportProfilesServiceResponse: partial success. message_out borrows from data. False = not decodable.

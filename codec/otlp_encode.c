@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/otlp.h"
+#include "codec/otlp_splice.h"
 #include "codec/otlp_writer.h"
 
 #include "base/mem.h"
@@ -12,9 +13,8 @@ static void write_dropped_count(struct otlp_writer *w, unsigned number, uint32_t
         w->at = otlp_put_uint(w->at, number, count);
 }
 
-static void write_scope(struct otlp_writer *w, const struct scope *s)
+void otlp_write_scope(struct otlp_writer *w, const struct scope *s)
 {
-    struct otlp_open container = otlp_begin(w, 2, s->profile_count == 0 ? 0 : 1 << 14);
     struct otlp_open scope = otlp_begin(w, 1, 0);
     otlp_text_field(w, 1, s->name);
     otlp_text_field(w, 2, s->version);
@@ -22,6 +22,12 @@ static void write_scope(struct otlp_writer *w, const struct scope *s)
         otlp_write_entry(w, 3, &s->attributes[i]);
     write_dropped_count(w, 4, s->dropped_attributes_count);
     otlp_end(w, scope);
+}
+
+static void write_scope_profiles(struct otlp_writer *w, const struct scope *s)
+{
+    struct otlp_open container = otlp_begin(w, 2, s->profile_count == 0 ? 0 : 1 << 14);
+    otlp_write_scope(w, s);
     for (uint32_t i = 0; i < s->profile_count && !w->out->failed; i++)
         otlp_write_profile(w, &s->profiles[i]);
     otlp_text_field(w, 3, s->schema_url);
@@ -34,10 +40,8 @@ static void write_entity_ref(struct otlp_writer *w, struct bytes encoded)
         w->at = otlp_put_bytes(w->at, 3, encoded);
 }
 
-// Resource and scope are written even when empty: some readers take their absence badly.
-static void write_resource(struct otlp_writer *w, const struct resource *r)
+void otlp_write_resource(struct otlp_writer *w, const struct resource *r)
 {
-    struct otlp_open container = otlp_begin(w, 1, r->scope_count == 0 ? 0 : 1 << 14);
     struct otlp_open resource = otlp_begin(w, 1, r->attribute_count == 0 ? 0 : 0x80);
     for (uint32_t i = 0; i < r->attribute_count; i++)
         otlp_write_entry(w, 1, &r->attributes[i]);
@@ -45,23 +49,26 @@ static void write_resource(struct otlp_writer *w, const struct resource *r)
     for (uint32_t i = 0; i < r->entity_ref_count; i++)
         write_entity_ref(w, r->entity_refs[i]);
     otlp_end(w, resource);
+}
+
+static void write_resource_profiles(struct otlp_writer *w, const struct resource *r)
+{
+    struct otlp_open container = otlp_begin(w, 1, r->scope_count == 0 ? 0 : 1 << 14);
+    otlp_write_resource(w, r);
     for (uint32_t i = 0; i < r->scope_count && !w->out->failed; i++)
-        write_scope(w, r->scopes[i]);
+        write_scope_profiles(w, r->scopes[i]);
     otlp_text_field(w, 3, r->schema_url);
     otlp_end(w, container);
 }
 
 static bool writer_init(struct otlp_writer *w, const struct batch *b, struct buf *out)
 {
-    *w = (struct otlp_writer){.out = out, .max_bytes = out->max_bytes, .batch = b};
+    otlp_writer_open(w, out);
+    w->batch = b;
     w->sets.start_plus_one = mem_try_array(b->dictionary->attribute_set_count, sizeof(uint32_t));
     if (w->sets.start_plus_one != NULL)
         memset(w->sets.start_plus_one, 0, b->dictionary->attribute_set_count * sizeof(uint32_t));
     buf_init(&w->sets.pool, UINT32_MAX - OTLP_SET_SLACK);
-    if (out->data != NULL) {
-        w->at = out->data + out->len;
-        w->end = out->data + out->capacity;
-    }
     return w->sets.start_plus_one != NULL;
 }
 
@@ -98,27 +105,13 @@ static void write_batch(struct otlp_writer *w)
     if (w->out->max_bytes - w->out->len > expected) // a guess: what is too large shows when it is written
         otlp_room(w, expected);
     for (uint32_t i = 0; i < w->batch->resource_count && !w->out->failed; i++)
-        write_resource(w, w->batch->resources[i]);
+        write_resource_profiles(w, w->batch->resources[i]);
     otlp_write_dictionary(w);
-    if (!w->out->failed)
-        w->out->len = (size_t)(w->at - w->out->data);
-    if (w->out->len > w->max_bytes)
-        w->out->failed = w->out->too_large = true;
 }
 
-static enum err_code encode_result(const struct otlp_writer *w, struct err *e)
+// One with its profiles and its dictionary.
+static enum err_code encode_read(const struct batch *b, struct buf *out, struct err *e)
 {
-    if (w->out->too_large)
-        return err_set(e, ERR_LIMIT, "the encoded request is larger than the %zu bytes allowed", w->max_bytes);
-    if (w->out->failed)
-        return err_set(e, ERR_MEMORY, "out of memory while encoding an OTLP request");
-    return ERR_OK;
-}
-
-enum err_code otlp_encode(const struct batch *b, struct buf *out, struct err *e)
-{
-    if (b->resource_count == 0)
-        return ERR_OK;
     size_t before = out->len;
     struct otlp_writer w;
     enum err_code code = ERR_MEMORY;
@@ -126,12 +119,26 @@ enum err_code otlp_encode(const struct batch *b, struct buf *out, struct err *e)
         err_set(e, ERR_MEMORY, "out of memory while encoding an OTLP request");
     else if ((code = prune_init(&w.prune, b, e)) == ERR_OK) {
         write_batch(&w);
-        code = encode_result(&w, e);
+        code = otlp_writer_close(&w, e);
         prune_fini(&w.prune);
     }
     if (code != ERR_OK)
         out->len = before;
     free(w.sets.start_plus_one);
     buf_fini(&w.sets.pool);
+    return code;
+}
+
+enum err_code otlp_encode(const struct batch *b, struct buf *out, struct err *e)
+{
+    if (b->resource_count == 0)
+        return ERR_OK;
+    if (otlp_can_splice(b))
+        return otlp_splice(b, out, e);
+    struct batch *read = batch_ref((struct batch *)(uintptr_t)b);
+    enum err_code code = batch_open(&read, 0, e);
+    if (code == ERR_OK)
+        code = encode_read(read, out, e);
+    batch_unref(&read);
     return code;
 }

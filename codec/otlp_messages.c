@@ -17,14 +17,27 @@ void otlp_messages_init(struct otlp_messages *m, const struct decode_options *op
     *m = (struct otlp_messages){.options = options, .e = e};
 }
 
-static enum err_code decode_one(const struct otlp_messages *m, struct bytes request, struct batch **out)
+struct otlp_limits otlp_limits_of(const struct decode_options *options)
 {
-    const struct decode_limits *l = decode_limits_of(m->options);
+    const struct decode_limits *l = decode_limits_of(options);
     struct otlp_limits limits = otlp_default_limits;
     limits.max_samples = l->max_samples;
     limits.max_stack_depth = l->max_stack_depth;
     limits.max_batch_bytes = l->max_batch_bytes;
-    return otlp_decode(request, &limits, out, m->e);
+    return limits;
+}
+
+static enum err_code decode_one(struct otlp_messages *m, struct bytes request, struct batch **out)
+{
+    const struct otlp_limits limits = otlp_limits_of(m->options);
+    struct otlp_rejected rejected = {0}; // of this one: another may be without any profile
+    enum err_code code =
+        otlp_decode_good(request, &limits, out, m->options->keep_good_profiles ? &rejected : NULL, m->e);
+    if (m->rejected.profiles == 0)
+        m->rejected = rejected;
+    else
+        m->rejected.profiles += rejected.profiles;
+    return code;
 }
 
 // From the second one on they are copied into a builder, whose maximum holds for all of them.
@@ -98,13 +111,13 @@ static enum err_code combine(void *arg, uint32_t resource, uint32_t scope, struc
     return ERR_OK;
 }
 
-static enum err_code set_attributes(const struct otlp_messages *m, struct batch **b)
+enum err_code otlp_set_resource_attributes(const struct decode_options *options, struct batch **b, struct err *e)
 {
-    struct attribute_setter s = {.options = m->options};
+    struct attribute_setter s = {.options = options};
     const struct part_attributes_change change = {.change = combine, .arg = &s};
-    if (m->options->resource_attribute_count == 0)
+    if (options->resource_attribute_count == 0)
         return ERR_OK;
-    enum err_code rc = batch_change_part_attributes(b, &change, m->e);
+    enum err_code rc = batch_change_part_attributes(b, &change, e);
     free(s.room);
     return rc;
 }
@@ -143,13 +156,15 @@ enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, 
     if (m->code == ERR_OK && b == NULL) // no request at all, which is none with nothing in it
         m->code = decode_one(m, (struct bytes){NULL, 0}, &b);
     if (m->code == ERR_OK)
-        m->code = set_attributes(m, &b);
+        m->code = otlp_set_resource_attributes(m->options, &b, m->e);
     if (m->code == ERR_OK)
         m->code = set_times(m, &b, report);
     if (m->code == ERR_OK) {
         report->samples = b->sample_count;
         report->sample_types = b->profile_count;
         report->repaired_utf8 += m->repaired_strings;
+        report->rejected_profiles = m->rejected.profiles;
+        report->first_bad = m->rejected.profiles > 0 ? m->rejected.first : report->first_bad;
     } else {
         batch_unref(&b);
     }

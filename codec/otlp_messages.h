@@ -5,6 +5,7 @@
 #define CODEC_OTLP_MESSAGES_H
 
 #include "codec/decode.h"
+#include "codec/otlp.h"
 
 struct otlp_messages {
     const struct decode_options *options;
@@ -12,6 +13,7 @@ struct otlp_messages {
     struct batch *first;     // the only one so far, or
     struct builder *builder; // those up to now
     uint64_t samples, repaired_strings;
+    struct otlp_rejected rejected;
     enum err_code code; // the first failure sticks
 };
 
@@ -26,6 +28,11 @@ enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, 
 // Exactly one request: nothing else is recognised, or inflated.
 enum err_code otlp_request_decode(struct bytes data, const struct decode_options *options, struct batch **out,
                                   struct decode_report *report, struct err *e) MUST_USE;
+
+// What both of these say of the options, for those who do the rest themselves (otlp_origin.c). The batch is replaced.
+struct otlp_limits otlp_limits_of(const struct decode_options *options);
+enum err_code otlp_set_resource_attributes(const struct decode_options *options, struct batch **b,
+                                           struct err *e) MUST_USE;
 
 // One request, or a stream, as the file exporter writes it: each request behind its length in 4 bytes, big-endian,
 // compressed or not; compressed ones may be JSON, too.

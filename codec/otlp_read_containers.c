@@ -115,17 +115,40 @@ static void open_scope(struct otlp_reader *d, const struct otlp_place *at, struc
                       schema_url);
 }
 
+// A profile that is wrong in itself is left out, if the caller counts it.
+static void read_profile(struct otlp_reader *d, const struct otlp_place *at, struct bytes data)
+{
+    struct err *e = d->e, reason = {0};
+    if (d->rejected == NULL || d->code != ERR_OK) {
+        otlp_read_profile(d, at, data);
+        return;
+    }
+    d->e = &reason;
+    otlp_read_profile(d, at, data);
+    d->e = e;
+    if (d->code == ERR_INVALID) {
+        otlp_drop_samples(d);
+        d->code = ERR_OK;
+        if (d->rejected->profiles++ == 0)
+            d->rejected->first = reason;
+    } else if (d->code != ERR_OK && e != NULL) {
+        *e = reason;
+    }
+}
+
 static void read_scope_profiles(struct otlp_reader *d, const struct otlp_place *at, struct bytes data)
 {
     struct otlp_place profile = {at, "profiles", 0};
     struct wire_reader r;
     struct wire_field f;
     open_scope(d, at, data);
+    if (d->without_profiles)
+        return;
     wire_reader_init(&r, data);
     while (otlp_next(d, &r, &f) && !builder_failed(d->builder)) {
         if (f.number != 2)
             continue;
-        otlp_read_profile(d, &profile, otlp_bytes(d, at, &f, "profiles"));
+        read_profile(d, &profile, otlp_bytes(d, at, &f, "profiles"));
         profile.index++;
     }
     columns_unref(&d->previous_columns);

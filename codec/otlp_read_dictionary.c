@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProfilesDictionary: it may stand anywhere in the request and come in pieces, and its tables refer to each
 // other. So first the places of all elements are noted, then tables are interned in the order of their need.
-#include "codec/otlp_reader.h"
+#include "codec/otlp_read_old.h"
 
 #include "base/mem.h"
 
@@ -15,7 +15,12 @@ static const char *const table_names[OTLP_TABLE_COUNT] = {
 
 static const struct otlp_place dictionary_place = {.name = "dictionary", .index = OTLP_NO_INDEX};
 
-static uint32_t read_string(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
+static const struct otlp_place *tables_place(const struct otlp_reader *d)
+{
+    return d->layout == OTLP_LAYOUT_1_5 ? d->old->place : &dictionary_place;
+}
+
+uint32_t otlp_read_string(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
 {
     (void)at;
     uint64_t repaired = builder_repaired_strings(d->builder);
@@ -48,6 +53,21 @@ static uint32_t read_attribute(struct otlp_reader *d, const struct otlp_place *a
     return id;
 }
 
+void otlp_read_mapping_field(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
+                             struct batch_mapping *m)
+{
+    if (f->number == 1)
+        m->memory_start = otlp_uint(d, at, f, "memory_start");
+    else if (f->number == 2)
+        m->memory_limit = otlp_uint(d, at, f, "memory_limit");
+    else if (f->number == 3)
+        m->file_offset = otlp_uint(d, at, f, "file_offset");
+    else if (f->number == 4)
+        m->filename = otlp_index(d, at, f, "filename_strindex", OTLP_STRINGS);
+    else if (f->number == 5)
+        otlp_indices(d, at, f, "attribute_indices", OTLP_ATTRIBUTES);
+}
+
 static uint32_t read_mapping(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
 {
     (void)index;
@@ -56,24 +76,14 @@ static uint32_t read_mapping(struct otlp_reader *d, const struct otlp_place *at,
     struct batch_mapping m = {0};
     d->ids.count = 0;
     wire_reader_init(&r, data);
-    while (otlp_next(d, &r, &f)) {
-        if (f.number == 1)
-            m.memory_start = otlp_uint(d, at, &f, "memory_start");
-        else if (f.number == 2)
-            m.memory_limit = otlp_uint(d, at, &f, "memory_limit");
-        else if (f.number == 3)
-            m.file_offset = otlp_uint(d, at, &f, "file_offset");
-        else if (f.number == 4)
-            m.filename = otlp_index(d, at, &f, "filename_strindex", OTLP_STRINGS);
-        else if (f.number == 5)
-            otlp_indices(d, at, &f, "attribute_indices", OTLP_ATTRIBUTES);
-    }
+    while (otlp_next(d, &r, &f))
+        otlp_read_mapping_field(d, at, &f, &m);
     otlp_message_end(d, at, &r);
     m.attribute_set = otlp_attribute_set(d);
     return d->code == ERR_OK ? builder_mapping(d->builder, &m) : 0;
 }
 
-static uint32_t read_function(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
+uint32_t otlp_read_function(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
 {
     (void)index;
     struct wire_reader r;
@@ -117,7 +127,7 @@ static void read_line(struct otlp_reader *d, const struct otlp_place *location, 
     struct batch_line *line = push_line(d, &at);
     if (line == NULL)
         return;
-    *line = (struct batch_line){0};
+    *line = (struct batch_line){.function = d->tables[OTLP_FUNCTIONS].ids[0]}; // up to 1.7 it may be a real one
     struct wire_reader r;
     struct wire_field f;
     wire_reader_init(&r, data);
@@ -132,6 +142,17 @@ static void read_line(struct otlp_reader *d, const struct otlp_place *location, 
     otlp_message_end(d, &at, &r);
 }
 
+void otlp_read_location_field(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
+                              struct batch_location *l)
+{
+    if (f->number == 1)
+        l->mapping = otlp_index(d, at, f, "mapping_index", OTLP_MAPPINGS);
+    else if (f->number == 2)
+        l->address = otlp_uint(d, at, f, "address");
+    else if (f->number == 3)
+        read_line(d, at, otlp_bytes(d, at, f, "lines"));
+}
+
 static uint32_t read_location(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
 {
     (void)index;
@@ -142,13 +163,8 @@ static uint32_t read_location(struct otlp_reader *d, const struct otlp_place *at
     d->line_count = 0;
     wire_reader_init(&r, data);
     while (otlp_next(d, &r, &f)) {
-        if (f.number == 1)
-            l.mapping = otlp_index(d, at, &f, "mapping_index", OTLP_MAPPINGS);
-        else if (f.number == 2)
-            l.address = otlp_uint(d, at, &f, "address");
-        else if (f.number == 3)
-            read_line(d, at, otlp_bytes(d, at, &f, "lines"));
-        else if (f.number == 4)
+        otlp_read_location_field(d, at, &f, &l);
+        if (f.number == 4)
             otlp_indices(d, at, &f, "attribute_indices", OTLP_ATTRIBUTES);
     }
     otlp_message_end(d, at, &r);
@@ -183,7 +199,7 @@ static void read_id(struct otlp_reader *d, const struct otlp_place *at, const st
         otlp_fail(d, at, ERR_INVALID, "%s has %zu bytes instead of %zu or none", name, b.len, size);
 }
 
-static uint32_t read_link(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
+uint32_t otlp_read_link(struct otlp_reader *d, const struct otlp_place *at, struct bytes data, uint32_t index)
 {
     (void)index;
     struct wire_reader r;
@@ -200,17 +216,15 @@ static uint32_t read_link(struct otlp_reader *d, const struct otlp_place *at, st
     return d->code == ERR_OK ? builder_link(d->builder, &l) : 0;
 }
 
-typedef uint32_t read_element_fn(struct otlp_reader *, const struct otlp_place *, struct bytes, uint32_t index);
-
-static void intern_table(struct otlp_reader *d, enum otlp_table table, read_element_fn *read)
+void otlp_intern_table(struct otlp_reader *d, enum otlp_table table, otlp_read_element_fn *read)
 {
     struct otlp_id_map *map = &d->tables[table];
-    struct otlp_place at = {&dictionary_place, table_names[table], 0};
+    struct otlp_place at = {tables_place(d), table_names[table], 0};
     for (uint32_t i = 0; i < map->present && d->code == ERR_OK && !builder_failed(d->builder); i++) {
         at.index = i;
         struct bytes element = {d->data.data + map->spans[i].start, map->spans[i].len};
         map->ids[i] = read(d, &at, element, i);
-        if (i == 0 && map->ids[0] != 0)
+        if (i == 0 && map->ids[0] != 0 && d->old == NULL)
             otlp_fail(d, &at, ERR_INVALID,
                       "the first element of a table must be its zero value; the sender may speak an older layout "
                       "(OTLP profiles 1.7 or before): upgrade it");
@@ -223,13 +237,14 @@ static void count_elements(struct otlp_reader *d, struct bytes dictionary)
     struct wire_field f;
     wire_reader_init(&r, dictionary);
     while (otlp_next(d, &r, &f)) {
-        if (f.number > OTLP_TABLE_COUNT)
+        const uint32_t number = otlp_today(d->numbers->tables, sizeof d->numbers->tables, f.number);
+        if (number == 0)
             continue;
         if (f.type != WIRE_LEN)
-            otlp_wrong_type(d, &dictionary_place, &f, table_names[f.number - 1]);
-        d->tables[f.number - 1].present++;
+            otlp_wrong_type(d, tables_place(d), &f, table_names[number - 1]);
+        d->tables[number - 1].present++;
     }
-    otlp_message_end(d, &dictionary_place, &r);
+    otlp_message_end(d, tables_place(d), &r);
 }
 
 static void note_elements(struct otlp_reader *d, struct bytes dictionary)
@@ -238,9 +253,10 @@ static void note_elements(struct otlp_reader *d, struct bytes dictionary)
     struct wire_field f;
     wire_reader_init(&r, dictionary);
     while (otlp_next(d, &r, &f)) {
-        if (f.number > OTLP_TABLE_COUNT)
+        const uint32_t number = otlp_today(d->numbers->tables, sizeof d->numbers->tables, f.number);
+        if (number == 0)
             continue;
-        struct otlp_id_map *map = &d->tables[f.number - 1];
+        struct otlp_id_map *map = &d->tables[number - 1];
         uint32_t start = (uint32_t)(f.bytes.data - d->data.data);
         map->spans[map->filled++] = (struct otlp_span){start, (uint32_t)f.bytes.len};
     }
@@ -251,6 +267,10 @@ static void each_dictionary(struct otlp_reader *d, void (*visit)(struct otlp_rea
 {
     struct wire_reader r;
     struct wire_field f;
+    if (d->layout == OTLP_LAYOUT_1_5) {
+        visit(d, d->old->profile);
+        return;
+    }
     wire_reader_init(&r, d->data);
     while (otlp_next(d, &r, &f))
         if (f.number == 2)
@@ -265,8 +285,8 @@ static void allocate_maps(struct otlp_reader *d)
         bytes += d->tables[t].present * (sizeof(struct otlp_span) + sizeof(uint32_t));
     bytes += d->tables[OTLP_STRINGS].present * sizeof(struct bytes);
     if (max != 0 && bytes > max) {
-        otlp_fail(d, &dictionary_place, ERR_LIMIT, "its tables need %zu bytes to read, max_batch_bytes allows %zu",
-                  bytes, max);
+        otlp_fail(d, tables_place(d), ERR_LIMIT, "its tables need %zu bytes to read, max_batch_bytes allows %zu", bytes,
+                  max);
         return;
     }
     for (int t = 0; t < OTLP_TABLE_COUNT; t++) {
@@ -287,17 +307,30 @@ static void allocate_maps(struct otlp_reader *d)
         d->strings[0] = (struct bytes){NULL, 0};
 }
 
-void otlp_read_dictionary(struct otlp_reader *d)
+void otlp_note_tables(struct otlp_reader *d)
 {
     each_dictionary(d, count_elements);
     if (d->code == ERR_OK)
         allocate_maps(d);
     each_dictionary(d, note_elements);
-    intern_table(d, OTLP_STRINGS, read_string);
-    intern_table(d, OTLP_ATTRIBUTES, read_attribute);
-    intern_table(d, OTLP_MAPPINGS, read_mapping);
-    intern_table(d, OTLP_FUNCTIONS, read_function);
-    intern_table(d, OTLP_LOCATIONS, read_location);
-    intern_table(d, OTLP_STACKS, read_stack);
-    intern_table(d, OTLP_LINKS, read_link);
+}
+
+void otlp_note_strings(struct otlp_reader *d)
+{
+    const struct otlp_id_map *map = &d->tables[OTLP_STRINGS];
+    otlp_note_tables(d);
+    for (uint32_t i = 0; i < map->present && d->code == ERR_OK; i++)
+        d->strings[i] = (struct bytes){d->data.data + map->spans[i].start, map->spans[i].len};
+}
+
+void otlp_read_dictionary(struct otlp_reader *d)
+{
+    otlp_note_tables(d);
+    otlp_intern_table(d, OTLP_STRINGS, otlp_read_string);
+    otlp_intern_table(d, OTLP_ATTRIBUTES, read_attribute);
+    otlp_intern_table(d, OTLP_MAPPINGS, read_mapping);
+    otlp_intern_table(d, OTLP_FUNCTIONS, otlp_read_function);
+    otlp_intern_table(d, OTLP_LOCATIONS, read_location);
+    otlp_intern_table(d, OTLP_STACKS, read_stack);
+    otlp_intern_table(d, OTLP_LINKS, otlp_read_link);
 }

@@ -4,9 +4,10 @@
 
 #include <inttypes.h>
 
-static void read_value_type(struct otlp_reader *d, const struct otlp_place *parent, const struct wire_field *field,
-                            const char *name, struct value_type *type)
+void otlp_read_value_type(struct otlp_reader *d, const struct otlp_place *parent, const struct wire_field *field,
+                          const char *name, struct value_type *type)
 {
+    enum { CUMULATIVE = 2 };
     struct otlp_place at = {parent, name, OTLP_NO_INDEX};
     struct wire_reader r;
     struct wire_field f;
@@ -16,12 +17,14 @@ static void read_value_type(struct otlp_reader *d, const struct otlp_place *pare
             type->type = otlp_index(d, &at, &f, "type_strindex", OTLP_STRINGS);
         else if (f.number == 2)
             type->unit = otlp_index(d, &at, &f, "unit_strindex", OTLP_STRINGS);
+        else if (f.number == 3 && d->layout <= OTLP_LAYOUT_1_8)
+            d->cumulative |= otlp_uint(d, &at, &f, "aggregation_temporality") == CUMULATIVE;
     }
     otlp_message_end(d, &at, &r);
 }
 
-static void read_numbers(struct otlp_reader *d, const struct otlp_place *at, struct wire_reader *r,
-                         const struct wire_field *f, const char *name, bool fixed64, struct wire_list *list)
+void otlp_read_numbers(struct otlp_reader *d, const struct otlp_place *at, struct wire_reader *r,
+                       const struct wire_field *f, const char *name, bool fixed64, struct wire_list *list)
 {
     if (f->type != WIRE_LEN && f->type != (fixed64 ? WIRE_FIXED64 : WIRE_VARINT))
         otlp_wrong_type(d, at, f, name);
@@ -35,9 +38,10 @@ static void check_shape(struct otlp_reader *d, const struct otlp_place *at)
     if ((values == 1 && timestamps == 0) || (values == 0 && timestamps > 0) || (values == timestamps && values > 0))
         return;
     if (values == 0)
-        otlp_fail(d, at, ERR_INVALID,
-                  "neither a value nor a timestamp; the sender may speak an older layout (OTLP profiles 1.9 or "
-                  "before): upgrade it");
+        otlp_fail(d, at, ERR_INVALID, "neither a value nor a timestamp%s",
+                  d->layout == OTLP_LAYOUT_CURRENT
+                      ? "; the sender may speak an older layout (OTLP profiles 1.9 or before): upgrade it"
+                      : "");
     else if (timestamps == 0)
         otlp_fail(d, at, ERR_INVALID, "%zu values without timestamps, one is allowed", values);
     else
@@ -49,19 +53,21 @@ static void read_sample(struct otlp_reader *d, const struct otlp_place *at, stru
     struct wire_reader r;
     struct wire_field f;
     uint32_t stack = 0, link = 0;
+    const uint8_t *sample_numbers = d->numbers->sample;
     d->ids.count = d->values.count = d->timestamps.count = 0;
     wire_reader_init(&r, data);
     while (otlp_next(d, &r, &f)) {
-        if (f.number == 1)
+        const uint32_t number = otlp_today(sample_numbers, sizeof d->numbers->sample, f.number);
+        if (number == 1)
             stack = otlp_index(d, at, &f, "stack_index", OTLP_STACKS);
-        else if (f.number == 2)
+        else if (number == 2)
             otlp_indices(d, at, &f, "attribute_indices", OTLP_ATTRIBUTES);
-        else if (f.number == 3)
+        else if (number == 3)
             link = otlp_index(d, at, &f, "link_index", OTLP_LINKS);
-        else if (f.number == 4)
-            read_numbers(d, at, &r, &f, "values", false, &d->values);
-        else if (f.number == 5)
-            read_numbers(d, at, &r, &f, "timestamps_unix_nano", true, &d->timestamps);
+        else if (number == 4)
+            otlp_read_numbers(d, at, &r, &f, "values", false, &d->values);
+        else if (number == 5)
+            otlp_read_numbers(d, at, &r, &f, "timestamps_unix_nano", true, &d->timestamps);
     }
     otlp_message_end(d, at, &r);
     check_shape(d, at);
@@ -72,16 +78,19 @@ static void read_sample(struct otlp_reader *d, const struct otlp_place *at, stru
                            d->timestamps.items, (uint32_t)d->timestamps.count);
 }
 
+void otlp_next_sample(struct otlp_reader *d, const struct otlp_place *at)
+{
+    if (d->sample_count++ >= d->limits->max_samples)
+        otlp_fail(d, at, ERR_LIMIT, "more than %" PRIu32 " samples, as many as max_samples allows",
+                  d->limits->max_samples);
+}
+
 static void read_next_sample(struct otlp_reader *d, const struct otlp_place *profile, const struct wire_field *f)
 {
     struct otlp_place at = {profile, "samples", d->samples.count};
-    if (d->sample_count >= d->limits->max_samples) {
-        otlp_fail(d, &at, ERR_LIMIT, "more than %" PRIu32 " samples, as many as max_samples allows",
-                  d->limits->max_samples);
-        return;
-    }
-    d->sample_count++;
-    read_sample(d, &at, otlp_bytes(d, profile, f, "samples"));
+    otlp_next_sample(d, &at);
+    if (d->code == ERR_OK)
+        read_sample(d, &at, otlp_bytes(d, profile, f, "samples"));
 }
 
 static void read_profile_id(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
@@ -99,14 +108,10 @@ static void read_profile_id(struct otlp_reader *d, const struct otlp_place *at, 
         memcpy(p->profile_id, id.data, sizeof p->profile_id);
 }
 
-// The fields other than samples and attribute_indices.
-static void read_header_field(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
-                              struct profile *p)
+void otlp_read_header_field(struct otlp_reader *d, const struct otlp_place *at, uint32_t number,
+                            const struct wire_field *f, struct profile *p)
 {
-    switch (f->number) {
-    case 1:
-        read_value_type(d, at, f, "sample_type", &p->sample_type);
-        break;
+    switch (number) {
     case 3:
         p->time_nanos = otlp_fixed64(d, at, f, "time_unix_nano");
         break;
@@ -114,7 +119,7 @@ static void read_header_field(struct otlp_reader *d, const struct otlp_place *at
         p->duration_nanos = otlp_uint(d, at, f, "duration_nano");
         break;
     case 5:
-        read_value_type(d, at, f, "period_type", &p->period_type);
+        otlp_read_value_type(d, at, f, "period_type", &p->period_type);
         break;
     case 6:
         p->period = otlp_int(d, at, f, "period");
@@ -130,6 +135,9 @@ static void read_header_field(struct otlp_reader *d, const struct otlp_place *at
         break;
     case 10:
         p->original_payload = otlp_bytes(d, at, f, "original_payload");
+        break;
+    case OTLP_PROFILE_TIME_VARINT:
+        p->time_nanos = otlp_uint(d, at, f, "time_nanos");
         break;
     default:
         break;
@@ -162,12 +170,17 @@ static struct columns *take_columns(struct otlp_reader *d)
     return taken;
 }
 
-static void add_profile(struct otlp_reader *d, struct profile *p)
+// The specification wants both or neither; half of it is of no use.
+void otlp_clean_payload(struct otlp_reader *d, struct profile *p)
 {
-    // The specification wants both or neither; half of it is of no use.
     if (p->original_payload.len == 0 || p->original_payload_format.len == 0)
         p->original_payload = p->original_payload_format = (struct bytes){NULL, 0};
     p->original_payload_format = otlp_text(d, &d->value_arena, p->original_payload_format);
+}
+
+static void add_profile(struct otlp_reader *d, struct profile *p)
+{
+    otlp_clean_payload(d, p);
     p->columns = take_columns(d);
     p->observations = observation_writer_take(&d->observations);
     builder_profile(d->builder, p);
@@ -181,7 +194,7 @@ static void swap_ids(struct otlp_reader *d)
 }
 
 // They may come in pieces between the samples, which need d->ids for themselves.
-static void read_attribute_indices(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f)
+void otlp_read_profile_attributes(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f)
 {
     swap_ids(d);
     otlp_indices(d, at, f, "attribute_indices", OTLP_ATTRIBUTES);
@@ -195,14 +208,70 @@ static void read_profile_fields(struct otlp_reader *d, const struct otlp_place *
     struct wire_field f;
     wire_reader_init(&r, data);
     while (otlp_next(d, &r, &f)) {
-        if (f.number == 2)
+        const uint32_t number = otlp_today(d->numbers->profile, sizeof d->numbers->profile, f.number);
+        if (number == 1)
+            otlp_read_value_type(d, at, &f, "sample_type", &p->sample_type);
+        else if (number == 2)
             read_next_sample(d, at, &f);
-        else if (f.number == 11)
-            read_attribute_indices(d, at, &f);
+        else if (number == OTLP_PROFILE_ATTRIBUTES)
+            otlp_read_profile_attributes(d, at, &f);
+        else if (number == OTLP_PROFILE_COMMENTS)
+            otlp_read_numbers(d, at, &r, &f, "comment_strindices", false, &d->comments);
         else
-            read_header_field(d, at, &f, p);
+            otlp_read_header_field(d, at, number, &f, p);
     }
     otlp_message_end(d, at, &r);
+}
+
+void otlp_add_profile_attribute(struct otlp_reader *d, const struct otlp_place *at, uint32_t key, uint32_t unit,
+                                const struct value *value)
+{
+    uint32_t id = builder_attribute(d->builder, key, unit, value);
+    swap_ids(d);
+    otlp_add_id(d, at, "attributes", id, OTLP_ATTRIBUTES);
+    swap_ids(d);
+}
+
+static void add_named_attribute(struct otlp_reader *d, const struct otlp_place *at, const char *key,
+                                const struct value *value)
+{
+    otlp_add_profile_attribute(d, at, builder_string_text(d->builder, key), 0, value);
+}
+
+// Many comments may name one long string.
+static void add_comments(struct otlp_reader *d, const struct otlp_place *at)
+{
+    size_t count = d->comments.count;
+    struct value *texts = arena_try_alloc(&d->value_arena, count * sizeof *texts);
+    if (texts == NULL) {
+        otlp_fail_memory(d);
+        return;
+    }
+    for (size_t i = 0; i < count && d->code == ERR_OK; i++)
+        texts[i] = value_string(otlp_referenced_string(d, at, d->comments.items[i], "comment_strindices"));
+    if (d->code == ERR_OK)
+        add_named_attribute(d, at, "pprof.profile.comment",
+                            &(struct value){.kind = VALUE_ARRAY, .count = (uint32_t)count, .items = texts});
+}
+
+void otlp_end_profile_attributes(struct otlp_reader *d, const struct otlp_place *at, struct profile *p)
+{
+    const struct value cumulative = value_string(BYTES_LITERAL("cumulative"));
+    if (d->comments.count > 0)
+        add_comments(d, at);
+    if (d->cumulative)
+        add_named_attribute(d, at, "profile.aggregation_temporality", &cumulative);
+    swap_ids(d);
+    p->attribute_set = otlp_attribute_set(d);
+    swap_ids(d);
+}
+
+void otlp_drop_samples(struct otlp_reader *d)
+{
+    sample_writer_fini(&d->samples);
+    sample_writer_init(&d->samples, d->builder);
+    observation_writer_fini(&d->observations);
+    observation_writer_init(&d->observations, d->builder);
 }
 
 void otlp_read_profile(struct otlp_reader *d, const struct otlp_place *at, struct bytes data)
@@ -211,10 +280,14 @@ void otlp_read_profile(struct otlp_reader *d, const struct otlp_place *at, struc
     if (++d->profile_count > d->limits->max_profiles)
         otlp_fail(d, at, ERR_LIMIT, "more than %" PRIu32 " profiles, as many as max_profiles allows",
                   d->limits->max_profiles);
-    d->profile_ids.count = 0;
+    d->profile_ids.count = d->comments.count = 0;
+    d->cumulative = false;
+    if (d->old != NULL) {
+        otlp_read_old_profile(d, at, data);
+        return;
+    }
     read_profile_fields(d, at, data, &p);
-    swap_ids(d);
-    p.attribute_set = otlp_attribute_set(d);
+    otlp_end_profile_attributes(d, at, &p);
     if (d->code == ERR_OK)
         add_profile(d, &p);
 }

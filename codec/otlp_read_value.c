@@ -46,16 +46,28 @@ static void push_entry(struct otlp_reader *d, const struct otlp_place *at, struc
 }
 
 // Strings by reference cost the request a byte or two each and the batch a copy.
-static struct bytes referenced_string(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
-                                      const char *name)
+struct bytes otlp_referenced_string(struct otlp_reader *d, const struct otlp_place *at, uint64_t index,
+                                    const char *name)
 {
-    struct bytes text = d->strings[otlp_raw_index(d, at, f, name, OTLP_STRINGS)];
     size_t max = d->limits->max_batch_bytes;
+    if (d->code != ERR_OK)
+        return (struct bytes){NULL, 0};
+    if (index >= d->tables[OTLP_STRINGS].length) { // also: there are none
+        otlp_bad_index(d, at, name, index, OTLP_STRINGS);
+        return (struct bytes){NULL, 0};
+    }
+    struct bytes text = d->strings[index];
     d->referenced_bytes += text.len;
     if (max != 0 && d->referenced_bytes > max)
         otlp_fail(d, at, ERR_LIMIT, "attributes refer to %zu bytes of strings, max_batch_bytes allows %zu",
                   d->referenced_bytes, max);
     return text;
+}
+
+static struct bytes referenced_string(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
+                                      const char *name)
+{
+    return otlp_referenced_string(d, at, otlp_uint(d, at, f, name), name);
 }
 
 static void draft_drop(struct otlp_reader *d, const struct otlp_draft *draft)
@@ -131,7 +143,7 @@ static void read_children(struct otlp_reader *d, const struct otlp_place *at, st
                           enum value_kind kind)
 {
     if (depth > d->limits->max_value_depth) {
-        otlp_fail(d, at, ERR_LIMIT, "value is nested %" PRIu32 " deep or deeper, max_value_depth allows %" PRIu32,
+        otlp_fail(d, at, ERR_INVALID, "value is nested %" PRIu32 " deep or deeper, max_value_depth allows %" PRIu32,
                   depth, d->limits->max_value_depth);
         return;
     }
@@ -266,6 +278,7 @@ void otlp_unique_entries(struct otlp_reader *d)
         if (!seen)
             d->entries[n++] = d->entries[i];
     }
+    d->repeated_keys |= n != total;
     d->entry_count = n;
     index_table_fini(&table);
 }

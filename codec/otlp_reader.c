@@ -52,10 +52,11 @@ static const char *type_name(enum wire_type type)
 
 void otlp_wrong_type(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f, const char *name)
 {
-    otlp_fail(d, at, ERR_INVALID,
-              "%s (field %" PRIu32 ") has wire type %s, which OTLP profiles 1.10 and later do not use there; the "
-              "sender may speak an older layout (1.9 or before): upgrade it",
-              name, f->number, type_name(f->type));
+    bool current = d->layout == OTLP_LAYOUT_CURRENT;
+    otlp_fail(d, at, ERR_INVALID, "%s (field %" PRIu32 ") has wire type %s, which OTLP profiles %s %s", name, f->number,
+              type_name(f->type), current ? "1.10 and later" : otlp_layout_names[d->layout],
+              current ? "do not use there; the sender may speak an older layout (1.9 or before): upgrade it"
+                      : "does not use there");
 }
 
 void otlp_message_end(struct otlp_reader *d, const struct otlp_place *at, const struct wire_reader *r)
@@ -167,6 +168,13 @@ static void packed_indices(struct otlp_reader *d, const struct otlp_place *at, s
         d->ids.count = (size_t)(to - d->ids.items);
 }
 
+void otlp_add_id(struct otlp_reader *d, const struct otlp_place *at, const char *name, uint32_t id,
+                 enum otlp_table table)
+{
+    if (d->code == ERR_OK && !too_many(d, at, name, table, 1) && reserve_ids(d, 1))
+        d->ids.items[d->ids.count++] = id;
+}
+
 void otlp_indices(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f, const char *name,
                   enum otlp_table table)
 {
@@ -174,9 +182,7 @@ void otlp_indices(struct otlp_reader *d, const struct otlp_place *at, const stru
         packed_indices(d, at, f->bytes, name, table);
         return;
     }
-    uint32_t id = otlp_index(d, at, f, name, table);
-    if (d->code == ERR_OK && !too_many(d, at, name, table, 1) && reserve_ids(d, 1))
-        d->ids.items[d->ids.count++] = id;
+    otlp_add_id(d, at, name, otlp_index(d, at, f, name, table), table);
 }
 
 uint32_t otlp_attribute_set(struct otlp_reader *d)

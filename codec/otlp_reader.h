@@ -7,6 +7,7 @@
 #define CODEC_OTLP_READER_H
 
 #include "codec/otlp.h"
+#include "codec/otlp_layout.h"
 #include "codec/wire.h"
 
 // The dictionary's tables; the field number is one more.
@@ -49,8 +50,35 @@ struct otlp_ids {
     size_t count, capacity;
 };
 
+// What a field of an older layout is today: its number there, 0 for no field. Numbers past today's are of what there is
+// no more.
+enum {
+    OTLP_PROFILE_ATTRIBUTES = 11,
+    OTLP_PROFILE_COMMENTS, // indices of strings
+    OTLP_PROFILE_TIME_VARINT,
+    OTLP_PROFILE_LOCATIONS, // indices of which samples have ranges
+    OTLP_PROFILE_DEFAULT_TYPE,
+    OTLP_PROFILE_KEY_VALUES,
+};
+
+struct otlp_numbers {
+    uint8_t sample[6], profile[23];
+    uint8_t tables[11]; // enum otlp_table + 1; attribute_units stand in the place of stacks
+};
+extern const struct otlp_numbers otlp_numbers[OTLP_LAYOUTS]; // otlp_decode_layout.c
+
+static inline uint32_t otlp_today(const uint8_t *numbers, size_t count, uint32_t number)
+{
+    return number < count ? numbers[number] : 0;
+}
+
+struct otlp_old; // otlp_read_old.h
+
 struct otlp_reader {
     struct bytes data;
+    enum otlp_layout layout;
+    const struct otlp_numbers *numbers; // of the layout
+    struct otlp_old *old;               // up to 1.7
     const struct otlp_limits *limits;
     struct builder *builder;
     struct err *e;
@@ -71,10 +99,15 @@ struct otlp_reader {
     struct batch_line *lines;
     size_t line_count, line_capacity;
     struct wire_list values, timestamps; // of the sample being read
+    struct wire_list comments;           // of the profile being read
+    bool cumulative;                     // so are its values
     struct sample_writer samples;
     struct observation_writer observations;
     struct columns *previous_columns; // of the profile before in the same scope
     uint64_t profile_count, sample_count;
+    struct otlp_rejected *rejected; // NULL: a profile that cannot be read fails the request
+    bool without_profiles;
+    bool repeated_keys; // of some resource or scope; the later ones were dropped
 };
 
 void otlp_fail(struct otlp_reader *d, const struct otlp_place *at, enum err_code code, const char *format, ...)
@@ -138,11 +171,18 @@ static inline uint32_t otlp_index(struct otlp_reader *d, const struct otlp_place
 // Appends one occurrence of a repeated index field, packed or not, as the builder's ids to d->ids.
 void otlp_indices(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f, const char *name,
                   enum otlp_table table);
+// One id more, within the limit.
+void otlp_add_id(struct otlp_reader *d, const struct otlp_place *at, const char *name, uint32_t id,
+                 enum otlp_table table);
 // The attribute set of d->ids; index 0 means "no attribute" and is left out.
 uint32_t otlp_attribute_set(struct otlp_reader *d);
 
 // A string field: bytes of the request, or a repaired copy in the arena.
 struct bytes otlp_text(struct otlp_reader *d, struct arena *arena, struct bytes text);
+
+// otlp_decode.c: resources and scopes alone, of a request that otlp_check found good. NULL: something had to be repaired,
+// or memory is out.
+struct batch *otlp_decode_containers(struct bytes data, const struct otlp_limits *limits, bool references) MUST_USE;
 
 // otlp_read_value.c: an AnyValue under construction; its children lie on top of d->items or d->entries.
 struct otlp_draft {
@@ -159,11 +199,46 @@ void otlp_read_entry(struct otlp_reader *d, const struct otlp_place *at, struct 
 // Drops later entries whose key was there before, from d->entries.
 void otlp_unique_entries(struct otlp_reader *d);
 
+// The text of a string by its index in the request; what is referred to is bounded.
+struct bytes otlp_referenced_string(struct otlp_reader *d, const struct otlp_place *at, uint64_t index,
+                                    const char *name);
+
 // otlp_read_dictionary.c: notes where the tables' elements are, then interns them all.
 void otlp_read_dictionary(struct otlp_reader *d);
+// The parts of that, for tables that are made up otherwise.
+void otlp_note_tables(struct otlp_reader *d);
+typedef uint32_t otlp_read_element_fn(struct otlp_reader *, const struct otlp_place *, struct bytes, uint32_t index);
+void otlp_intern_table(struct otlp_reader *d, enum otlp_table table, otlp_read_element_fn *read);
+otlp_read_element_fn otlp_read_string, otlp_read_function, otlp_read_link;
+void otlp_read_mapping_field(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
+                             struct batch_mapping *m);
+// But for its attributes; the lines lie in d->lines.
+void otlp_read_location_field(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f,
+                              struct batch_location *l);
+// Only what references to strings need, of a request whose strings are known to be valid.
+void otlp_note_strings(struct otlp_reader *d);
 // otlp_read_containers.c: all resource_profiles.
 void otlp_read_resources(struct otlp_reader *d);
 // otlp_read_profile.c: one Profile into the open scope.
 void otlp_read_profile(struct otlp_reader *d, const struct otlp_place *at, struct bytes data);
+// The parts of that. Header fields are all but the sample types, samples and lists of indices.
+void otlp_read_value_type(struct otlp_reader *d, const struct otlp_place *parent, const struct wire_field *field,
+                          const char *name, struct value_type *type);
+void otlp_read_header_field(struct otlp_reader *d, const struct otlp_place *at, uint32_t number,
+                            const struct wire_field *f, struct profile *p);
+void otlp_read_profile_attributes(struct otlp_reader *d, const struct otlp_place *at, const struct wire_field *f);
+void otlp_read_numbers(struct otlp_reader *d, const struct otlp_place *at, struct wire_reader *r,
+                       const struct wire_field *f, const char *name, bool fixed64, struct wire_list *list);
+// Counts it against the limit.
+void otlp_next_sample(struct otlp_reader *d, const struct otlp_place *at);
+void otlp_add_profile_attribute(struct otlp_reader *d, const struct otlp_place *at, uint32_t key, uint32_t unit,
+                                const struct value *value);
+// What is no field any more becomes attributes; then the profile has the set of all.
+void otlp_end_profile_attributes(struct otlp_reader *d, const struct otlp_place *at, struct profile *p);
+void otlp_clean_payload(struct otlp_reader *d, struct profile *p);
+// otlp_read_old.c: the same for layouts up to 1.7; it becomes a profile for each of its sample types.
+void otlp_read_old_profile(struct otlp_reader *d, const struct otlp_place *at, struct bytes data);
+// Forgets the samples of a profile that failed.
+void otlp_drop_samples(struct otlp_reader *d);
 
 #endif

@@ -6,6 +6,27 @@ static size_t position(const struct otlp_writer *w)
     return w->out->data == NULL ? 0 : (size_t)(w->at - w->out->data);
 }
 
+void otlp_writer_open(struct otlp_writer *w, struct buf *out)
+{
+    *w = (struct otlp_writer){.out = out, .max_bytes = out->max_bytes};
+    if (out->data != NULL) {
+        w->at = out->data + out->len;
+        w->end = out->data + out->capacity;
+    }
+}
+
+enum err_code otlp_writer_close(struct otlp_writer *w, struct err *e)
+{
+    struct buf *out = w->out;
+    if (!out->failed)
+        out->len = position(w);
+    if (out->len > w->max_bytes)
+        out->failed = out->too_large = true;
+    if (out->too_large)
+        return err_set(e, ERR_LIMIT, "the encoded request is larger than the %zu bytes allowed", w->max_bytes);
+    return out->failed ? err_set(e, ERR_MEMORY, "out of memory while encoding an OTLP request") : ERR_OK;
+}
+
 bool otlp_writer_grow(struct otlp_writer *w, size_t bytes)
 {
     struct buf *out = w->out;

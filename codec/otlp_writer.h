@@ -4,6 +4,7 @@
 #ifndef CODEC_OTLP_WRITER_H
 #define CODEC_OTLP_WRITER_H
 
+#include "base/err.h"
 #include "codec/wire.h"
 #include "profile/prune.h"
 
@@ -25,6 +26,10 @@ struct otlp_writer {
     struct otlp_ranges sets;
 };
 
+// Begins to write at the end of out.
+void otlp_writer_open(struct otlp_writer *w, struct buf *out);
+// What was written belongs to out; ERR_LIMIT, ERR_MEMORY: out->len is to be put back.
+enum err_code otlp_writer_close(struct otlp_writer *w, struct err *e) MUST_USE;
 // False when memory or the maximum is out; then nothing may be put.
 bool otlp_writer_grow(struct otlp_writer *w, size_t bytes);
 
@@ -128,6 +133,10 @@ static inline uint8_t *otlp_put_list(uint8_t *to, struct bytes list)
     return to + list.len;
 }
 
+// otlp_encode.c: the messages Resource and InstrumentationScope, as field 1 of their containers. Written even when empty:
+// some readers take their absence badly.
+void otlp_write_resource(struct otlp_writer *w, const struct resource *r);
+void otlp_write_scope(struct otlp_writer *w, const struct scope *s);
 // otlp_write_value.c
 void otlp_write_value(struct otlp_writer *w, unsigned number, const struct value *v);
 void otlp_write_entry(struct otlp_writer *w, unsigned number, const struct key_value *kv);

@@ -22,10 +22,15 @@ struct exporter_module {
     // Loop thread. May be NULL.
     enum err_code (*start)(struct exporter *self, struct err *e);
     // Worker thread, several at once (worker_current_index tells them apart): one or several records, in
-    // order; none = nothing to send. The batch stays the caller's.
+    // order; none = nothing to send. What can never be sent is dropped, see record_list. The batch stays the caller's.
     enum err_code (*encode)(struct exporter *self, const struct batch *batch, struct record_list *out, struct err *e);
+    // Worker thread: can encode do with this unread batch (profile/origin.h)? NULL = never: it is opened before.
+    bool (*takes_unread)(struct exporter *self, const struct batch *batch);
     // Loop thread: one attempt; send_done exactly once, now or later. NULL = encode never makes records.
     void (*send)(struct exporter *self, struct send *s);
+    // Worker thread, as encode: the peer found the record too large; smaller ones with all of it, marked is_part, in
+    // order. ERR_MEMORY = may be tried again; any other failure ends the record. May be NULL.
+    enum err_code (*split)(struct exporter *self, const struct record *r, struct record_list *out, struct err *e);
     // Loop thread: every send not done yet ends soon (as RETRY). May be NULL.
     void (*cancel)(struct exporter *self);
     // Loop thread, nothing is in flight: calls component_stopped (also after a failed start) once every handle is closed.

@@ -14,6 +14,12 @@ static enum err_code encode(struct exporter *self, const struct batch *batch, st
     return ERR_OK;
 }
 
+static bool takes_unread(struct exporter *self, const struct batch *batch)
+{
+    (void)self, (void)batch;
+    return true;
+}
+
 static void stop(struct exporter *self)
 {
     component_stopped(&self->component);
@@ -37,6 +43,7 @@ const struct exporter_module nop_exporter = {
         },
     .create = create,
     .encode = encode,
+    .takes_unread = takes_unread,
     .stop = stop,
     .destroy = destroy,
 };

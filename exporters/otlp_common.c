@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/otlp_common.h"
+#include "exporters/otlp_encode.h"
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "codec/otlp.h"
+#include "net/lookup.h"
+#include "net/proxy.h"
+#include "net/tls.h"
+#include "pipeline/authentication.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <strings.h>
 
 const char *const otlp_compression_names[] = {
@@ -49,10 +55,23 @@ static struct tls_client_options tls_options(const struct otlp_settings *s)
     return o;
 }
 
+// certificate and key fit, authorities can be read
+static void check_tls_files(const struct tls_client_options *o, const struct component_check *check)
+{
+    struct err e = {0};
+    if (o->ca_file == NULL && o->ca_pem == NULL && o->cert_file == NULL && o->cert_pem == NULL)
+        return;
+    struct tls_context *tls = tls_context_create(o);
+    if (tls_context_prepare(tls, &e) != ERR_OK)
+        check_error(check, "tls", "%s", e.text);
+    tls_context_destroy(&tls);
+}
+
 static void check_tls(const struct otlp_settings *s, const struct component_check *check)
 {
     const struct tls_client_options o = tls_options(s);
     struct err e = {0};
+    size_t errors = check->errors->error_count;
     if (o.ca_file != NULL && o.ca_pem != NULL)
         check_error(check, "tls", "provide either ca_file or ca_pem, but not both");
     if (o.cert_file != NULL && o.cert_pem != NULL)
@@ -65,6 +84,8 @@ static void check_tls(const struct otlp_settings *s, const struct component_chec
                     "neither");
     if (tls_parameters_check(&o.parameters, &e) != ERR_OK)
         check_error(check, "", "%s", e.text); // names the key itself
+    if (check->errors->error_count == errors)
+        check_tls_files(&o, check);
 }
 
 void otlp_settings_check(const struct otlp_settings *s, const char *const *reserved,
@@ -73,9 +94,35 @@ void otlp_settings_check(const struct otlp_settings *s, const char *const *reser
     for (size_t i = 0; i < s->headers.count; i++)
         check_header(&s->headers.items[i], i + 1, reserved, check);
     check_tls(s, check);
+    auth_check(check, "auth.authenticator", s->authenticator, AUTH_ROLE_CLIENT);
     if (s->compression == COMPRESSION_GZIP && s->compression_level > 12)
         check_error(check, "compression_params.level", "gzip has the levels 1 to 12, found %" PRId64,
                     s->compression_level);
+}
+
+void otlp_check_host(const char *url, const char *proxy_url, bool as_https, const char *key,
+                     const struct component_check *check)
+{
+    char host[URL_HOST_MAX + 1];
+    struct url u;
+    struct proxy_rules rules;
+    struct address_list known = {0};
+    struct err e = {0};
+    if (url_parse(url, &u, &e) != ERR_OK)
+        return;
+    u.tls = u.tls || as_https;
+    if (proxy_rules_init(&rules, proxy_url, &e) != ERR_OK) {
+        check_error(check, proxy_url != NULL ? "proxy_url" : key, "%s", e.text);
+        return;
+    }
+    const struct proxy *proxy = proxy_rules_choose(&rules, &u);
+    snprintf(host, sizeof host, "%.*s", (int)u.host.len, (const char *)u.host.data);
+    if (proxy != NULL)
+        snprintf(host, sizeof host, "%s", proxy->host);
+    if (!address_list_known(host, 0, &known))
+        check->add_host(check, key, host);
+    address_list_fini(&known);
+    proxy_rules_fini(&rules);
 }
 
 static void add_own_header(struct otlp_exporter *x, const struct http_header *own)
@@ -92,9 +139,10 @@ void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *set
 {
     const struct config_pairs *given = &settings->headers;
     x->settings = settings;
+    otlp_encode_init(x);
     worker_compressors_init(&x->compressors, workers_count(x->exporter.component.env->workers),
                             (enum compression)settings->compression, (int)settings->compression_level);
-    x->headers = mem_alloc((given->count + own_count + 1) * sizeof *x->headers);
+    x->headers = mem_alloc((given->count + own_count) * sizeof *x->headers);
     for (size_t i = 0; i < own_count; i++)
         add_own_header(x, &own[i]);
     for (size_t i = 0; i < given->count; i++)
@@ -104,7 +152,10 @@ void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *set
 static void on_reload(void *arg, const struct err *e)
 {
     const struct otlp_exporter *x = arg;
-    log_warn(&x->exporter.component.log, "the old certificates stay in use: %s", e->text);
+    if (e == NULL)
+        log_info(&x->exporter.component.log, "certificates were read anew");
+    else
+        log_warn(&x->exporter.component.log, "the old certificates stay in use: %s", e->text);
 }
 
 enum err_code otlp_exporter_connect(struct otlp_exporter *x, struct http_client_options options, struct err *e)
@@ -114,43 +165,6 @@ enum err_code otlp_exporter_connect(struct otlp_exporter *x, struct http_client_
     options.on_reload = on_reload;
     options.on_reload_arg = x;
     return http_client_create(&x->exporter.component.loop->uv, &options, &x->client, e);
-}
-
-// raw becomes the body, compressed if so configured; raw is emptied.
-static enum err_code make_body(struct otlp_exporter *x, struct buf *raw, struct buf *body, struct err *e)
-{
-    if (x->settings->compression == COMPRESSION_NONE) {
-        *body = *raw;
-        buf_init(raw, 0);
-        return ERR_OK;
-    }
-    return worker_compressors_run(&x->compressors, buf_bytes(raw), body, e);
-}
-
-enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
-                                   struct err *e)
-{
-    struct otlp_exporter *x = (struct otlp_exporter *)self;
-    struct buf raw, body;
-    buf_init(&raw, (size_t)x->settings->max_request_bytes);
-    buf_init(&body, (size_t)x->settings->max_request_bytes);
-    enum err_code rc = otlp_encode(batch, &raw, e);
-    size_t raw_bytes = raw.len;
-    if (rc == ERR_OK)
-        rc = make_body(x, &raw, &body, e);
-    buf_fini(&raw);
-    if (rc == ERR_OK) {
-        size_t len;
-        uint8_t *data = buf_take(&body, &len);
-        struct record *r = record_create(data, len);
-        r->compression = (unsigned)x->settings->compression;
-        r->raw_bytes = raw_bytes;
-        r->profiles = batch->profile_count;
-        r->samples = batch->sample_count;
-        record_list_add(out, r);
-    }
-    buf_fini(&body);
-    return rc;
 }
 
 struct otlp_flight *otlp_flight_begin(struct otlp_exporter *x, struct send *s)
@@ -166,6 +180,7 @@ struct otlp_flight *otlp_flight_begin(struct otlp_exporter *x, struct send *s)
 void otlp_flight_end(struct otlp_flight *f, const struct verdict *v)
 {
     struct send *send = f->send;
+    otlp_note_size(f->exporter, send_record(send), v);
     *f->link = f->next;
     if (f->next != NULL)
         f->next->link = f->link;

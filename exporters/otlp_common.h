@@ -16,12 +16,13 @@ struct otlp_settings {
     int64_t timeout_nanos;
     uint64_t max_request_bytes;
     struct config_pairs headers;
+    const char *authenticator;     // id of an extension; NULL = none
     struct tls_client_options tls; // but for the lists
     struct config_strings cipher_suites, curves;
 };
 
 extern const char *const otlp_compression_names[];
-extern const struct field otlp_params_fields[];
+extern const struct field otlp_params_fields[], otlp_auth_fields[];
 
 #define OTLP_SETTING(member) offsetof(struct otlp_settings, member)
 
@@ -76,7 +77,7 @@ extern const struct field otlp_params_fields[];
          .type = FIELD_IGNORED,                                                                                        \
          .help = "files that changed are read before each new connection"}
 
-#define OTLP_REQUEST_FIELDS(timeout)                                                                                   \
+#define OTLP_REQUEST_FIELDS(timeout, most)                                                                             \
     {.name = "compression",                                                                                            \
      .type = FIELD_ENUM,                                                                                               \
      .offset = OTLP_SETTING(compression),                                                                              \
@@ -91,21 +92,26 @@ extern const struct field otlp_params_fields[];
          .min = (double)NANOS_PER_MS,                                                                                  \
          .max = 86400e9,                                                                                               \
          .help = "of one attempt, from connecting to the whole answer"},                                               \
-        {.name = "max_encoded_bytes",                                                                                  \
+        {.name = "max_request_bytes",                                                                                  \
          .type = FIELD_SIZE,                                                                                           \
          .offset = OTLP_SETTING(max_request_bytes),                                                                    \
-         .default_text = "1GiB",                                                                                       \
+         .default_text = (most),                                                                                       \
          .min = 1024,                                                                                                  \
          .max = 2147483648.0,                                                                                          \
-         .help = "a request larger than this before compression is not made"},                                         \
+         .help = "of one request before compression; larger ones are split"},                                          \
         {.name = "headers",                                                                                            \
          .type = FIELD_STRING_MAP,                                                                                     \
          .offset = OTLP_SETTING(headers),                                                                              \
-         .help = "sent with every request"}
+         .help = "sent with every request"},                                                                           \
+        {.name = "auth", .type = FIELD_STRUCT, .fields = otlp_auth_fields, .help = "credentials of requests"}
 
 // reserved: NULL-terminated names that a header must not have, each followed by the reason.
 void otlp_settings_check(const struct otlp_settings *s, const char *const *reserved,
                          const struct component_check *check);
+
+// Names the host behind a good URL, or the proxy's, for validate. as_https: the proxy is that of https, as for HTTP/2.
+void otlp_check_host(const char *url, const char *proxy_url, bool as_https, const char *key,
+                     const struct component_check *check);
 
 struct otlp_exporter;
 
@@ -114,18 +120,25 @@ struct otlp_flight {
     struct otlp_flight *next, **link;
     struct otlp_exporter *exporter;
     struct send *send;
-    void *call; // of the transport
+    void *call;       // of the transport
+    bool is_repeated; // with credentials that were read anew
 };
 
 // The first member of an exporter.
 struct otlp_exporter {
     struct exporter exporter;
     const struct otlp_settings *settings;
-    struct http_header *headers; // with room for one more
+    struct http_header *headers;
     size_t header_count;
     struct worker_compressors compressors;
+    struct authenticator *authenticator; // NULL = none
     struct http_client *client;
     struct otlp_flight *flights;
+    // What is known of the peer's limit: the largest part of a request too large that it took, SIZE_MAX = nothing is
+    // known; and the smallest request that was too large. The second on the loop thread only.
+    _Atomic size_t taken_bytes;
+    size_t refused_bytes;
+    struct metric *too_large;
 };
 
 // own: headers of ours, borrowed, which the user's of the same name replace.
@@ -134,9 +147,7 @@ void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *set
 // x->client, with the settings' TLS. Loop thread.
 enum err_code otlp_exporter_connect(struct otlp_exporter *x, struct http_client_options options,
                                     struct err *e) MUST_USE;
-// Members of exporter_module.
-enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
-                                   struct err *e) MUST_USE;
+// Members of exporter_module; encode and split are in otlp_encode.h.
 void otlp_exporter_stop(struct exporter *self);
 void otlp_exporter_destroy(struct exporter *self);
 

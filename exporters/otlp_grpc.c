@@ -4,7 +4,9 @@
 #include "base/mem.h"
 #include "codec/compress.h"
 #include "codec/otlp_status.h"
-#include "exporters/otlp_common.h"
+#include "exporters/otlp_auth.h"
+#include "exporters/otlp_encode.h"
+#include "exporters/otlp_partition.h"
 #include "net/grpc_client.h"
 #include "net/url.h"
 
@@ -73,7 +75,7 @@ static const struct field otlp_grpc_fields[] = {
      .type = FIELD_STRING,
      .offset = SETTING(endpoint),
      .help = "HOST:PORT, https://HOST:PORT, http://HOST:PORT (clear text) or unix:PATH (clear text)"},
-    OTLP_REQUEST_FIELDS("5s"),
+    OTLP_REQUEST_FIELDS("5s", "4MB"),
     {.name = "authority",
      .type = FIELD_STRING,
      .offset = SETTING(authority),
@@ -152,6 +154,14 @@ static enum err_code check_endpoint(const char *endpoint, struct err *e)
     return code;
 }
 
+static void check_host(const struct otlp_grpc_settings *s, const struct component_check *check)
+{
+    char *origin = make_origin(s);
+    if (unix_path(s->endpoint) == NULL)
+        otlp_check_host(origin, NULL, true, "endpoint", check);
+    free(origin);
+}
+
 static void check_settings(const void *settings, const struct component_check *check)
 {
     static const char because[] = "belongs to gRPC";
@@ -176,6 +186,8 @@ static void check_settings(const void *settings, const struct component_check *c
         check_error(check, "", "requires a non-empty \"endpoint\": HOST:PORT of a gRPC server");
     else if (check_endpoint(s->endpoint, &e) != ERR_OK)
         check_error(check, "endpoint", "%s", e.text);
+    else
+        check_host(s, check);
     if (s->authority != NULL && !http_header_valid("Host", s->authority))
         check_error(check, "authority", "has line ends or other control characters");
     if (s->user_agent != NULL && !http_header_valid("User-Agent", s->user_agent))
@@ -196,6 +208,17 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
     return ERR_OK;
 }
 
+static enum err_code start_auth(struct otlp_grpc *x, struct err *e)
+{
+    struct url url;
+    char host[URL_HOST_MAX + 1];
+    enum err_code rc = url_parse(x->origin, &url, e);
+    if (rc != ERR_OK)
+        return rc;
+    snprintf(host, sizeof host, "%.*s", (int)url.host.len, (const char *)url.host.data);
+    return otlp_auth_start(&x->common, !url.tls, unix_path(x->settings->endpoint) != NULL ? NULL : host, e);
+}
+
 static enum err_code start(struct exporter *self, struct err *e)
 {
     struct otlp_grpc *x = (struct otlp_grpc *)self;
@@ -207,7 +230,8 @@ static enum err_code start(struct exporter *self, struct err *e)
         .keepalive = s->keepalive,
         .user_agent = s->user_agent,
     };
-    return otlp_exporter_connect(&x->common, options, e);
+    enum err_code rc = otlp_exporter_connect(&x->common, options, e);
+    return rc == ERR_OK ? start_auth(x, e) : rc;
 }
 
 // otlp-profiles specification, "OTLP/gRPC Response", failures; the remedies are ours.
@@ -229,6 +253,33 @@ static const struct {
     [GRPC_DATA_LOSS] = {true, NULL},
     [GRPC_UNAUTHENTICATED] = {false, "are the headers right?"},
 };
+
+// How servers say that a message is larger than they take: grpc-go, C++ (Python, Ruby), Node; Java; .NET; tonic;
+// profrelay.
+static const char *const size_words[] = {"larger than max", "exceeds maximum size",
+                                         "exceeds the maximum configured message size", "message length too large",
+                                         "max_recv_msg_size"};
+
+static bool names_size(const struct grpc_response *r)
+{
+    for (size_t i = 0; i < COUNT_OF(size_words); i++)
+        if (strstr(r->message, size_words[i]) != NULL)
+            return true;
+    return false;
+}
+
+enum blame { NOT_SIZE, PERHAPS_SIZE, SURELY_SIZE };
+
+// tonic says OUT_OF_RANGE; a proxy in front may speak HTTP only.
+static enum blame blame_of(const struct grpc_response *r, bool has_retry_info)
+{
+    bool exhausted = r->status == GRPC_RESOURCE_EXHAUSTED, out_of_range = r->status == GRPC_OUT_OF_RANGE;
+    if (r->outcome != HTTP_ANSWERED || has_retry_info)
+        return NOT_SIZE;
+    if ((r->http != NULL && r->http->status == 413) || ((exhausted || out_of_range) && names_size(r)))
+        return SURELY_SIZE;
+    return exhausted ? PERHAPS_SIZE : NOT_SIZE;
+}
 
 static bool may_repeat(const struct grpc_response *r, bool has_retry_info)
 {
@@ -259,11 +310,13 @@ static const char *remedy_of(const struct otlp_grpc *x, const struct grpc_respon
     return NULL;
 }
 
-static struct verdict judge_failure(const struct otlp_grpc *x, const struct grpc_response *r)
+static struct verdict judge_failure(struct otlp_grpc *x, const struct record *record, const struct grpc_response *r)
 {
     char words[OTLP_MAX_WORDS + 1];
     int64_t delay;
-    bool has_retry_info = otlp_decode_retry_info(r->details, &delay), again = may_repeat(r, has_retry_info);
+    bool has_retry_info = otlp_decode_retry_info(r->details, &delay);
+    enum blame blame = blame_of(r, has_retry_info);
+    bool again = blame == NOT_SIZE && may_repeat(r, has_retry_info);
     bool answered = r->outcome == HTTP_ANSWERED;
     const char *remedy = answered && again ? NULL : remedy_of(x, r), *endpoint = x->settings->endpoint;
     otlp_clean_words(bytes_from_text(r->message), false, words);
@@ -274,6 +327,8 @@ static struct verdict judge_failure(const struct otlp_grpc *x, const struct grpc
                      remedy != NULL ? ")" : "");
     if (again)
         v.retry_after_nanos = delay < LONGEST_DELAY_NANOS ? delay : LONGEST_DELAY_NANOS;
+    if (blame != NOT_SIZE)
+        otlp_blame_size(&x->common, record, blame == SURELY_SIZE, &v);
     return v;
 }
 
@@ -303,32 +358,45 @@ static bool peer_says_ok(const struct grpc_response *r)
     return r->status == GRPC_OK;
 }
 
+static void send_flight(struct otlp_flight *f);
+
 static void on_done(void *arg, const struct grpc_response *r)
 {
     struct otlp_flight *f = arg;
-    struct verdict v =
-        peer_says_ok(r) ? judge_body(f->exporter, r) : judge_failure((const struct otlp_grpc *)f->exporter, r);
+    if (r->outcome == HTTP_ANSWERED && r->status == GRPC_UNAUTHENTICATED && otlp_auth_again(f)) {
+        send_flight(f);
+        return;
+    }
+    struct verdict v = peer_says_ok(r) ? judge_body(f->exporter, r)
+                                       : judge_failure((struct otlp_grpc *)f->exporter, send_record(f->send), r);
     otlp_flight_end(f, &v);
 }
 
-static void send_attempt(struct exporter *self, struct send *s)
+static void send_flight(struct otlp_flight *f)
 {
-    struct otlp_grpc *x = (struct otlp_grpc *)self;
-    const struct record *r = send_record(s);
+    struct otlp_grpc *x = (struct otlp_grpc *)f->exporter;
+    const struct record *r = send_record(f->send);
+    struct header_set headers;
+    otlp_auth_headers(&x->common, r, &headers);
     enum compression compression = (enum compression)r->compression;
     struct grpc_request request = {
         .origin = x->origin,
         .path = EXPORT_PATH,
         .message = {r->data, r->len},
         .encoding = compression == COMPRESSION_NONE ? NULL : compression_name(compression),
-        .metadata = x->common.headers,
-        .metadata_count = x->common.header_count,
+        .metadata = headers.items,
+        .metadata_count = headers.count,
         .timeout_nanos = x->common.settings->timeout_nanos,
         .max_response_bytes = LIMIT_HTTP_RESPONSE_BYTES,
         .wait_for_ready = x->settings->wait_for_ready,
     };
-    struct otlp_flight *f = otlp_flight_begin(&x->common, s);
     f->call = grpc_client_send(x->common.client, &request, on_done, f);
+    header_set_fini(&headers);
+}
+
+static void send_attempt(struct exporter *self, struct send *s)
+{
+    send_flight(otlp_flight_begin((struct otlp_exporter *)self, s));
 }
 
 static void cancel_call(struct otlp_flight *f)
@@ -362,7 +430,9 @@ const struct exporter_module otlp_grpc_exporter = {
         },
     .create = create,
     .start = start,
-    .encode = otlp_exporter_encode,
+    .encode = otlp_partition_encode,
+    .takes_unread = otlp_partition_takes_unread,
+    .split = otlp_partition_split,
     .send = send_attempt,
     .cancel = cancel,
     .stop = otlp_exporter_stop,

@@ -3,8 +3,12 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "codec/otlp.h"
-#include "exporters/otlp_common.h"
+#include "exporters/otlp_auth.h"
+#include "exporters/otlp_encode.h"
+#include "exporters/otlp_partition.h"
+#include "net/url.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 #define PROFILES_PATH "/v1development/profiles"
@@ -49,7 +53,7 @@ static const struct field otlp_http_fields[] = {
      .default_text = "proto",
      .names = encoding_names,
      .help = "of the request"},
-    OTLP_REQUEST_FIELDS("30s"),
+    OTLP_REQUEST_FIELDS("30s", "16MiB"),
     {.name = "proxy_url",
      .type = FIELD_SECRET,
      .offset = SETTING(proxy_url),
@@ -77,11 +81,14 @@ static const struct field otlp_http_fields[] = {
     {.name = NULL},
 };
 
-static void check_url(const char *url, const char *key, const struct component_check *check)
+static void check_url(const char *url, const char *key, const struct otlp_http_settings *s,
+                      const struct component_check *check)
 {
     struct err e = {0};
     if (url != NULL && http_url_check(url, &e) != ERR_OK)
         check_error(check, key, "%s", e.text);
+    else if (url != NULL)
+        otlp_check_host(url, s->proxy_url, false, key, check);
 }
 
 static void check_settings(const void *settings, const struct component_check *check)
@@ -89,8 +96,8 @@ static void check_settings(const void *settings, const struct component_check *c
     const struct otlp_http_settings *s = settings;
     if (s->endpoint == NULL && s->profiles_endpoint == NULL)
         check_error(check, "", "at least one endpoint must be specified: set endpoint or profiles_endpoint");
-    check_url(s->endpoint, "endpoint", check);
-    check_url(s->profiles_endpoint, "profiles_endpoint", check);
+    check_url(s->endpoint, "endpoint", s, check);
+    check_url(s->profiles_endpoint, "profiles_endpoint", s, check);
     static const char *const reserved[] = {"Content-Encoding", "follows from compression", NULL};
     otlp_settings_check(&s->common, reserved, check);
 }
@@ -107,6 +114,17 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
     return ERR_OK;
 }
 
+static enum err_code start_auth(struct otlp_http *x, struct err *e)
+{
+    struct url url;
+    char host[URL_HOST_MAX + 1];
+    enum err_code rc = url_parse(x->url, &url, e);
+    if (rc != ERR_OK)
+        return rc;
+    snprintf(host, sizeof host, "%.*s", (int)url.host.len, (const char *)url.host.data);
+    return otlp_auth_start(&x->common, !url.tls, host, e);
+}
+
 static enum err_code start(struct exporter *self, struct err *e)
 {
     struct otlp_http *x = (struct otlp_http *)self;
@@ -114,7 +132,8 @@ static enum err_code start(struct exporter *self, struct err *e)
         .proxy_url = x->settings->proxy_url,
         .idle_timeout_nanos = x->settings->idle_timeout_nanos,
     };
-    return otlp_exporter_connect(&x->common, options, e);
+    enum err_code rc = otlp_exporter_connect(&x->common, options, e);
+    return rc == ERR_OK ? start_auth(x, e) : rc;
 }
 
 static bool has_type(const struct http_response *response, const char *media_type)
@@ -133,7 +152,13 @@ static void peer_message(const struct http_response *response, char out[OTLP_MAX
     otlp_clean_words(message, has_type(response, "text/html"), out);
 }
 
-static struct verdict judge_status(const struct otlp_http *x, const struct http_response *response)
+// A Collector's HTTP server says 400 for a body that is too large.
+static bool blames_size(int status, const char *words)
+{
+    return status == 413 || (status == 400 && strstr(words, "body too large") != NULL);
+}
+
+static struct verdict judge_status(struct otlp_http *x, const struct record *r, const struct http_response *response)
 {
     int status = response->status;
     if (status >= 200 && status < 300)
@@ -146,37 +171,51 @@ static struct verdict judge_status(const struct otlp_http *x, const struct http_
                                     (int)strcspn(x->url, "?"), x->url, status, text[0] != '\0' ? ": " : "", text);
     v.retry_after_nanos = retry_after_parse(http_response_header(response, "retry-after"),
                                             clock_wall_nanos(x->common.exporter.component.env->clock));
+    if (blames_size(status, text))
+        otlp_blame_size(&x->common, r, true, &v);
     return v;
 }
+
+static void send_flight(struct otlp_flight *f);
 
 static void on_done(void *arg, const struct http_response *response)
 {
     struct otlp_flight *f = arg;
+    if (response->status == 401 && otlp_auth_again(f)) {
+        send_flight(f);
+        return;
+    }
     // A status whose body broke off, or is too large to read, says as much: taken is taken.
-    struct verdict v = response->status != 0 ? judge_status((const struct otlp_http *)f->exporter, response)
-                                             : verdict_make(VERDICT_RETRY, "%s", response->error);
+    struct verdict v = response->status != 0
+                           ? judge_status((struct otlp_http *)f->exporter, send_record(f->send), response)
+                           : verdict_make(VERDICT_RETRY, "%s", response->error);
     otlp_flight_end(f, &v);
 }
 
-static void send_attempt(struct exporter *self, struct send *s)
+static void send_flight(struct otlp_flight *f)
 {
-    struct otlp_http *x = (struct otlp_http *)self;
-    const struct record *r = send_record(s);
-    size_t count = x->common.header_count;
+    struct otlp_http *x = (struct otlp_http *)f->exporter;
+    const struct record *r = send_record(f->send);
+    struct header_set headers;
+    otlp_auth_headers(&x->common, r, &headers);
     if (r->compression != COMPRESSION_NONE)
-        x->common.headers[count++] =
-            (struct http_header){"Content-Encoding", compression_name((enum compression)r->compression)};
+        header_set_put(&headers, "Content-Encoding", compression_name((enum compression)r->compression));
     struct http_request request = {
         .method = "POST",
         .url = x->url,
-        .headers = x->common.headers,
-        .header_count = count,
+        .headers = headers.items,
+        .header_count = headers.count,
         .body = {r->data, r->len},
         .timeout_nanos = x->settings->common.timeout_nanos,
         .max_response_bytes = LIMIT_HTTP_RESPONSE_BYTES,
     };
-    struct otlp_flight *f = otlp_flight_begin(&x->common, s);
     f->call = http_client_send(x->common.client, &request, on_done, f);
+    header_set_fini(&headers);
+}
+
+static void send_attempt(struct exporter *self, struct send *s)
+{
+    send_flight(otlp_flight_begin((struct otlp_exporter *)self, s));
 }
 
 static void cancel_call(struct otlp_flight *f)
@@ -210,7 +249,9 @@ const struct exporter_module otlp_http_exporter = {
         },
     .create = create,
     .start = start,
-    .encode = otlp_exporter_encode,
+    .encode = otlp_partition_encode,
+    .takes_unread = otlp_partition_takes_unread,
+    .split = otlp_partition_split,
     .send = send_attempt,
     .cancel = cancel,
     .stop = otlp_exporter_stop,

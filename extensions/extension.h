@@ -4,6 +4,7 @@
 #ifndef EXTENSIONS_EXTENSION_H
 #define EXTENSIONS_EXTENSION_H
 
+#include "pipeline/authentication.h"
 #include "pipeline/component.h"
 #include "pipeline/storage.h"
 
@@ -29,6 +30,9 @@ struct extension_module {
     void (*destroy)(struct extension *self);
     // What others may use; NULL = this extension offers none.
     struct storage *(*storage)(struct extension *self);
+    struct authenticator *(*authenticator)(struct extension *self); // net/authenticator.h; valid from create on
+    // As which (enum auth_role, may be both) it may be used with these settings; they may have errors.
+    unsigned (*auth_roles)(const void *settings);
 };
 
 #endif

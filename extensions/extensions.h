@@ -6,7 +6,8 @@
 
 #include "extensions/extension.h"
 
-extern const struct extension_module file_storage_extension, metrics_page_extension;
+extern const struct extension_module basicauth_extension, bearertokenauth_extension, headers_setter_extension,
+    file_storage_extension, health_check_extension, metrics_page_extension;
 
 extern const struct module_table extensions_table;
 

@@ -6,7 +6,9 @@
 #include "net/http1_client.h"
 #include "net/lookup.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 enum {
@@ -134,6 +136,16 @@ static void send_last_words(struct connection *c)
         buf_clear(out);
 }
 
+bool connection_is_quiet(const struct connection *c)
+{
+    uv_os_fd_t fd;
+    char byte;
+    if (uv_fileno(&c->socket.handle, &fd) != 0)
+        return false;
+    ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 ? errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR : n > 0 && c->tls != NULL;
+}
+
 void connection_close(struct connection *c)
 {
     CHECK(!c->closing);
@@ -252,7 +264,19 @@ static void on_write_done(uv_write_t *write, int status)
     c->events->on_written(c->owner);
 }
 
-void connection_write(struct connection *c, struct bytes head, struct bytes body)
+// What the socket takes at once is gone from bufs.
+static bool try_write(struct connection *c, uv_buf_t bufs[2])
+{
+    int sent = uv_try_write(&c->socket.stream, bufs, 2);
+    for (size_t i = 0, left = sent > 0 ? (size_t)sent : 0; i < 2; i++) {
+        size_t taken = left < bufs[i].len ? left : bufs[i].len;
+        bufs[i] = (uv_buf_t){.base = bufs[i].len > taken ? bufs[i].base + taken : NULL, .len = bufs[i].len - taken};
+        left -= taken;
+    }
+    return bufs[0].len + bufs[1].len == 0;
+}
+
+bool connection_write(struct connection *c, struct bytes head, struct bytes body)
 {
     CHECK(c->phase == OPEN && !c->owner_writes);
     c->owner_writes = true;
@@ -260,10 +284,15 @@ void connection_write(struct connection *c, struct bytes head, struct bytes body
         c->to_write[0] = head;
         c->to_write[1] = body;
         flush_tls(c);
-        return;
+        return false;
     }
     uv_buf_t bufs[2] = {{.base = (char *)head.data, .len = head.len}, {.base = (char *)body.data, .len = body.len}};
-    send_bufs(c, bufs, body.len > 0 ? 2 : 1);
+    if (try_write(c, bufs)) {
+        c->owner_writes = false;
+        return true;
+    }
+    send_bufs(c, bufs, 2);
+    return false;
 }
 
 static void open_stream(struct connection *c)

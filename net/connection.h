@@ -35,13 +35,16 @@ struct connection_events {
 struct connection *connection_create(uv_loop_t *loop, const struct connection_target *target,
                                      const struct connection_events *events, void *owner);
 
-// After on_open, one at a time. Head and body are borrowed until on_written or connection_close.
-void connection_write(struct connection *c, struct bytes head, struct bytes body);
+// After on_open, one at a time. True: all is gone, no on_written follows. Else head and body are borrowed until
+// on_written or connection_close.
+bool connection_write(struct connection *c, struct bytes head, struct bytes body);
 // After on_open: one on_timer, in so many ms; replaces what was asked before.
 #define CONNECTION_NEVER UINT64_MAX
 void connection_wake_after(struct connection *c, uint64_t ms);
 // After on_open: the protocol chosen by ALPN; empty without TLS or choice.
 struct bytes connection_alpn(const struct connection *c);
+// After on_open, while nothing is expected: no end (nor, without TLS, a byte) waits for the loop to read it.
+bool connection_is_quiet(const struct connection *c);
 // No event but on_closed follows; what was borrowed is not touched any more.
 void connection_close(struct connection *c);
 

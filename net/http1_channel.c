@@ -66,7 +66,9 @@ static void lost(struct http_channel *ch, const struct err *e)
     } else if (e == NULL && http1_response_end(&a->h1) == HTTP1_COMPLETE) {
         http_channel_done(ch, a, ATTEMPT_ANSWERED, NULL);
     } else {
-        if (e != NULL)
+        if (e != NULL && e->code == ERR_INVALID)
+            why = *e; // it says what to mend
+        else if (e != NULL)
             err_set(&why, ERR_IO, "%s before the response was complete", e->text);
         else
             err_set(&why, ERR_IO, "%s: connection closed before the response was complete", ch->peer);
@@ -115,7 +117,7 @@ static void start(struct http_channel *ch, struct http_attempt *a)
         return;
     }
     connection_wake_after(ch->connection, CONNECTION_NEVER);
-    connection_write(ch->connection, buf_bytes(&ch->head), a->request.body);
+    ch->written = connection_write(ch->connection, buf_bytes(&ch->head), a->request.body);
 }
 
 static void abandon(struct http_channel *ch, struct http_attempt *a)

@@ -40,11 +40,19 @@ static uint64_t now(const struct http1_server *s)
     return s->engine.link->now_ms(s->engine.link);
 }
 
+static void write_header(struct buf *out, const char *name, const char *value)
+{
+    buf_add_text(out, name);
+    buf_add_text(out, ": ");
+    buf_add_text(out, value);
+    buf_add_text(out, "\r\n");
+}
+
 static void write_headers(struct buf *out, const struct http_answer *a)
 {
     for (size_t i = 0; i < a->header_count; i++)
         if (http_answer_takes(&a->headers[i]))
-            buf_add_format(out, "%s: %s\r\n", a->headers[i].name, a->headers[i].value);
+            write_header(out, a->headers[i].name, a->headers[i].value);
 }
 
 static const char *connection_header(const struct http1_server *s)
@@ -67,12 +75,13 @@ static void begin_answer(struct http1_server *s, const struct http_answer *a)
     size_t len = a->body != NULL && !bodiless ? a->body->len : 0;
     s->close_after = s->close_after || s->draining || !s->request.keep_alive || (!s->ended && !can_drop_rest(s));
     s->deaf = s->close_after;
-    buf_add_format(&s->out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", a->status, http_reason(a->status),
-                   s->engine.link->date(s->engine.link));
+    buf_add_format(&s->out, "HTTP/1.1 %d %s\r\n", a->status, http_reason(a->status));
+    write_header(&s->out, "Date", s->engine.link->date(s->engine.link));
     write_headers(&s->out, a);
     if (!bodiless)
         buf_add_format(&s->out, "Content-Length: %zu\r\n", len);
-    buf_add_format(&s->out, "%s\r\n", connection_header(s));
+    buf_add_text(&s->out, connection_header(s));
+    buf_add_text(&s->out, "\r\n");
     if (len > 0 && !s->head_only) {
         s->body = *a->body;
         *a->body = (struct buf){0};

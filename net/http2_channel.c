@@ -10,14 +10,13 @@ static struct http_attempt *attempt_of(struct http2_stream *s)
 static void flush(struct http_channel *ch)
 {
     struct err e;
-    if (ch->writing || ch->broken)
-        return;
-    buf_clear(&ch->out);
-    ch->broken = !http2_client_output(ch->http2, &ch->out, &e);
-    if (ch->broken || ch->out.len == 0)
-        return;
-    ch->writing = true;
-    connection_write(ch->connection, buf_bytes(&ch->out), (struct bytes){0});
+    while (!ch->writing && !ch->broken) {
+        buf_clear(&ch->out);
+        ch->broken = !http2_client_output(ch->http2, &ch->out, &e);
+        if (ch->broken || ch->out.len == 0)
+            return;
+        ch->writing = !connection_write(ch->connection, buf_bytes(&ch->out), (struct bytes){0});
+    }
 }
 
 static enum attempt_end end_of(enum http2_fate fate)
@@ -208,7 +207,7 @@ static void abandon(struct http_channel *ch, struct http_attempt *a)
 {
     http2_client_cancel(ch->http2, &a->h2);
     flush(ch);
-    schedule(ch);
+    connection_wake_after(ch->connection, 0); // there is room for a call that waits
 }
 
 static size_t room(const struct http_channel *ch)

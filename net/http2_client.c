@@ -173,8 +173,9 @@ static void on_goaway(struct http2_client *c, const nghttp2_goaway *goaway)
     static const char too_many[] = "too_many_pings";
     c->goaway = true;
     c->last_stream = goaway->last_stream_id;
-    c->calm_down = goaway->error_code == NGHTTP2_ENHANCE_YOUR_CALM && goaway->opaque_data_len == sizeof too_many - 1 &&
-                   memcmp(goaway->opaque_data, too_many, sizeof too_many - 1) == 0;
+    bool now = goaway->error_code == NGHTTP2_ENHANCE_YOUR_CALM && goaway->opaque_data_len == sizeof too_many - 1 &&
+               memcmp(goaway->opaque_data, too_many, sizeof too_many - 1) == 0;
+    c->calm_down = c->calm_down || now;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *arg)

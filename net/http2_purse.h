@@ -40,6 +40,26 @@ static inline bool http2_purse_pay(struct http2_purse *p, const struct http2_pur
     return true;
 }
 
+// A client's PINGs, judged as gRPC's servers do: one that comes too early is a strike, the third ends the connection.
+// Whatever it is sent clears the strikes.
+enum { HTTP2_PING_STRIKES = 3 };
+
+struct http2_pings {
+    bool counted; // one has come since the last answer
+    uint64_t last_ms;
+    uint32_t strikes;
+};
+
+// True when it is one too many; only once.
+static inline bool http2_pings_add(struct http2_pings *p, uint64_t now_ms, uint64_t least_ms)
+{
+    bool early = p->counted && now_ms - p->last_ms < least_ms;
+    p->counted = true;
+    p->last_ms = now_ms;
+    p->strikes += early;
+    return early && p->strikes == HTTP2_PING_STRIKES;
+}
+
 // Which of the last 64 client's stream numbers were really opened.
 struct http2_ids {
     int32_t highest;

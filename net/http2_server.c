@@ -15,10 +15,12 @@ enum {
     // Beyond so many times the limit a header block is not worth an answer.
     HEADERS_HOPELESS = 4,
     GOAWAY_WAIT_MS = 1000,
-    // After an early answer the client has so long, and may send so much, before its stream is reset: some clients
-    // lose an answer that a reset follows at once.
+    // After an early answer the client may send so much more, then its window runs dry, and its stream is reset after so
+    // long: some clients (curl 7.88) lose an answer that a reset follows at once.
     LATE_WAIT_MS = 1000,
     LATE_MAX_BYTES = 256 << 10,
+    STREAM_OUT_MAX_BYTES = 1 << 20,
+    UNASKED_PING_MS = 2 * 3600 * 1000, // between PINGs where none is allowed
     MAX_CONTINUATIONS = 8,
     MAX_SETTINGS = 32,
     MAX_ACKS = 1000,
@@ -34,13 +36,15 @@ struct http2_stream {
     int32_t id;
     struct http_exchange *x; // until it is answered or gone
     uint64_t header_bytes;
-    bool ended; // by the peer
+    bool ended;   // by the peer
+    bool open;    // the answer comes in pieces
+    bool waiting; // its handler, until what it has said is sent
     bool answered;
     bool late; // the answer is sent, the request still comes
     struct buf body;
     size_t sent;
     struct http2_headers trailers;
-    uint64_t since_ms; // the head came; then the answer's last progress
+    uint64_t since_ms; // the head came; then the answer's last progress; of a stream: any
     uint64_t received, late_bytes;
 };
 
@@ -51,7 +55,8 @@ struct http2_server {
     size_t stream_count;
     struct http2_ids ids;
     struct http2_purse resets, controls;
-    bool dead, draining, goaway_sent;
+    struct http2_pings pings;
+    bool dead, draining, has_waiting;                                            // waiting: streams, perhaps
     uint64_t idle_since_ms, head_since_ms, heard_ms, ping_sent_ms, goaway_at_ms; // HTTP_NEVER = not now
     uint64_t check_ms; // the earliest deadline of a stream, or before it
 };
@@ -194,6 +199,46 @@ static void fill_head(struct http_exchange *x)
         x->head.content_length = strtoll(value, NULL, 10); // the library has checked that it is a number
 }
 
+// Streams.
+
+static size_t to_send(const struct http2_stream *st)
+{
+    return st->body.len - st->sent;
+}
+
+// As long as its handler uses what has come.
+static void feed(struct http2_server *s, struct http2_stream *st)
+{
+    size_t used = 1, total = 0;
+    st->waiting = false;
+    while (used > 0 && st->x != NULL && (st->x->body_used < st->x->body_len || st->ended)) {
+        st->waiting = to_send(st) > 0;
+        if (st->waiting)
+            break;
+        used = http_exchange_feed(st->x, st->ended);
+        total += used;
+    }
+    s->has_waiting = s->has_waiting || st->waiting;
+    CHECK(st->x == NULL || st->waiting || !st->ended); // it has answered
+    nghttp2_session_consume_stream(s->session, st->id, total);
+}
+
+static void feed_waiting(struct http2_server *s)
+{
+    s->has_waiting = false;
+    for (struct http2_stream *st = s->streams; st != NULL; st = st->next)
+        if (st->waiting)
+            feed(s, st);
+}
+
+static void complete_request(struct http2_server *s, struct http2_stream *st)
+{
+    if (st->x->streams)
+        feed(s, st);
+    else
+        http_exchange_complete(st->x);
+}
+
 static void begin_exchange(struct http2_server *s, struct http2_stream *st, bool ended)
 {
     struct http_exchange *x = st->x;
@@ -215,16 +260,29 @@ static void begin_exchange(struct http2_server *s, struct http2_stream *st, bool
     if (bytes_equal_text(x->head.method, "CONNECT"))
         http_exchange_answer_text(x, 501, "CONNECT: this is not a proxy", NULL, 0);
     else if (http_exchange_begin(x) && ended)
-        http_exchange_complete(x);
+        complete_request(s, st);
+    if (s->draining && st->x != NULL)
+        http_exchange_drain(st->x);
 }
 
-static void end_request(struct http2_stream *st, bool ended)
+static void end_request(struct http2_server *s, struct http2_stream *st, bool ended)
 {
     if (st == NULL || !ended)
         return;
     st->ended = true;
     if (st->x != NULL)
-        http_exchange_complete(st->x);
+        complete_request(s, st);
+}
+
+static void add_ping(struct http2_server *s)
+{
+    static const char why[] = "too_many_pings"; // gRPC's clients know it, and ping less
+    bool may = s->stream_count > 0 || !limits(s)->pings_need_stream;
+    if (!http2_pings_add(&s->pings, now(s), may ? limits(s)->ping_least_ms : UNASKED_PING_MS))
+        return;
+    nghttp2_submit_goaway(s->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(s->session),
+                          NGHTTP2_ENHANCE_YOUR_CALM, (const uint8_t *)why, strlen(why));
+    calm_down(s);
 }
 
 static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
@@ -240,20 +298,22 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
             begin_exchange(s, st, ended);
             break;
         }
-        end_request(st, ended);
+        end_request(s, st, ended);
         break;
     case NGHTTP2_DATA:
         if (!ended && frame->hd.length <= frame->data.padlen)
             pay_control(s); // it brought nothing
-        end_request(st, ended);
+        end_request(s, st, ended);
         break;
     case NGHTTP2_RST_STREAM:
         if (!http2_purse_pay(&s->resets, &reset_purse, now(s)))
             calm_down(s);
         break;
     case NGHTTP2_PING:
-        if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0)
+        if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
+            add_ping(s);
             break;
+        }
         s->ping_sent_ms = HTTP_NEVER;
         if (memcmp(frame->ping.opaque_data, drain_ping, sizeof drain_ping) == 0 && s->goaway_at_ms != HTTP_NEVER)
             s->goaway_at_ms = 0;
@@ -269,8 +329,6 @@ static void drop_late(struct http2_server *s, struct http2_stream *st, size_t le
     st->late_bytes += len;
     if (st->late_bytes <= LATE_MAX_BYTES)
         nghttp2_session_consume_stream(s->session, st->id, len);
-    else if (st->late_bytes - len <= LATE_MAX_BYTES)
-        nghttp2_submit_rst_stream(s->session, NGHTTP2_FLAG_NONE, st->id, NGHTTP2_NO_ERROR);
 }
 
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
@@ -283,10 +341,16 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     if (st == NULL)
         return 0;
     st->received += len;
-    if (st->x == NULL)
+    if (st->x == NULL) {
         drop_late(s, st, len);
-    else if (http_exchange_add(st->x, (struct bytes){data, len}))
-        nghttp2_session_consume_stream(session, id, len);
+    } else if (http_exchange_add(st->x, (struct bytes){data, len})) {
+        if (!st->x->streams) {
+            nghttp2_session_consume_stream(session, id, len);
+            return 0;
+        }
+        st->since_ms = now(s);
+        feed(s, st);
+    }
     return 0;
 }
 
@@ -323,6 +387,11 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *room, si
     st->since_ms = now(s);
     if (st->sent < st->body.len)
         return (ssize_t)n;
+    if (!st->answered) {
+        buf_clear(&st->body);
+        st->sent = 0;
+        return n > 0 ? (ssize_t)n : NGHTTP2_ERR_DEFERRED;
+    }
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (st->trailers.count > 0) {
         *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -339,6 +408,56 @@ static int submit(struct http2_server *s, struct http2_stream *st, const struct 
     return nghttp2_submit_response(s->session, st->id, head->nv, head->count, has_more ? &provider : NULL);
 }
 
+// More of an answer that comes in pieces. False: too much waits, or memory is out.
+static bool add_piece(struct http2_server *s, struct http2_stream *st, const struct http_answer *a)
+{
+    if (st->sent > 0) {
+        st->body.len -= st->sent;
+        memmove(st->body.data, st->body.data + st->sent, st->body.len);
+        st->sent = 0;
+    }
+    if (st->body.len == 0)
+        st->since_ms = now(s);
+    if (a->body != NULL)
+        buf_add(&st->body, a->body->data, a->body->len);
+    check_by(s, http_time_after(st->since_ms, limits(s)->write_ms));
+    nghttp2_session_resume_data(s->session, st->id); // refused when it has not paused
+    return buf_ok(&st->body);
+}
+
+static bool begin_pieces(struct http2_server *s, struct http2_stream *st, const struct http_answer *a)
+{
+    struct http2_headers head = {0};
+    nghttp2_data_provider provider = {.source = {.ptr = st}, .read_callback = read_body};
+    buf_init(&st->body, STREAM_OUT_MAX_BYTES);
+    st->open = true;
+    bool ok = http2_headers_init_answer(&head, a, -1, s->engine.link->date(s->engine.link)) &&
+              nghttp2_submit_response(s->session, st->id, head.nv, head.count, &provider) == 0;
+    http2_headers_fini(&head);
+    return ok;
+}
+
+static void reset_broken(struct http2_server *s, const struct http2_stream *st)
+{
+    nghttp2_submit_rst_stream(s->session, NGHTTP2_FLAG_NONE, st->id, NGHTTP2_INTERNAL_ERROR);
+}
+
+static void send_piece(struct http_engine *e, struct http_exchange *x, const struct http_answer *piece)
+{
+    struct http2_server *s = of(e);
+    struct http2_stream *st = x->stream;
+    bool ok = st->open || begin_pieces(s, st, piece);
+    s->pings = (struct http2_pings){0};
+    if (!ok || !add_piece(s, st, piece))
+        reset_broken(s, st);
+}
+
+static void end_pieces(struct http2_server *s, struct http2_stream *st, const struct http_answer *a)
+{
+    if (!http2_headers_init(&st->trailers, a->trailers, a->trailer_count) || !add_piece(s, st, a))
+        reset_broken(s, st);
+}
+
 static void answer(struct http_engine *e, struct http_exchange *x, const struct http_answer *a)
 {
     struct http2_server *s = of(e);
@@ -350,8 +469,15 @@ static void answer(struct http_engine *e, struct http_exchange *x, const struct 
     bool head_only = bytes_equal_text(x->head.method, "HEAD");
     st->x = NULL;
     st->answered = true;
+    s->pings = (struct http2_pings){0};
     st->since_ms = now(s);
     check_by(s, http_time_after(st->since_ms, limits(s)->write_ms));
+    http2_purse_earn(&s->resets, &reset_purse, 1);
+    http2_purse_earn(&s->controls, &control_purse, 10);
+    if (st->open) {
+        end_pieces(s, st, a);
+        return;
+    }
     if (a->body != NULL && !bodiless && !head_only) {
         st->body = *a->body;
         *a->body = (struct buf){0};
@@ -359,10 +485,8 @@ static void answer(struct http_engine *e, struct http_exchange *x, const struct 
     bool ok = http2_headers_init_answer(&head, a, length, e->link->date(e->link)) &&
               http2_headers_init(&st->trailers, a->trailers, a->trailer_count);
     if (!ok || submit(s, st, &head) != 0)
-        nghttp2_submit_rst_stream(s->session, NGHTTP2_FLAG_NONE, st->id, NGHTTP2_INTERNAL_ERROR);
+        reset_broken(s, st);
     http2_headers_fini(&head);
-    http2_purse_earn(&s->resets, &reset_purse, 1);
-    http2_purse_earn(&s->controls, &control_purse, 10);
 }
 
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
@@ -398,6 +522,8 @@ static size_t produce(struct http_engine *e, uint8_t *room, size_t size)
         memcpy(room + n, data, (size_t)len);
         n += (size_t)len;
     }
+    if (s->has_waiting)
+        feed_waiting(s);
     return n;
 }
 
@@ -439,6 +565,9 @@ static void drain(struct http_engine *e)
     nghttp2_submit_shutdown_notice(s->session);
     nghttp2_submit_ping(s->session, NGHTTP2_FLAG_NONE, drain_ping);
     s->goaway_at_ms = http_time_after(now(s), GOAWAY_WAIT_MS);
+    for (struct http2_stream *st = s->streams; st != NULL; st = st->next)
+        if (st->x != NULL && st->x->raw.complete)
+            http_exchange_drain(st->x);
 }
 
 static void send_goaway(struct http2_server *s)
@@ -478,9 +607,13 @@ static uint64_t stream_deadline(const struct http2_server *s, const struct http2
 {
     if (st->late)
         return st->since_ms + LATE_WAIT_MS;
-    if (st->answered)
+    if (st->answered || to_send(st) > 0)
         return http_time_after(st->since_ms, limits(s)->write_ms);
-    if (st->x == NULL || st->ended || !st->x->raw.complete)
+    if (st->x == NULL || !st->x->raw.complete)
+        return HTTP_NEVER;
+    if (st->x->streams)
+        return http_time_after(st->since_ms, limits(s)->body_ms);
+    if (st->ended)
         return HTTP_NEVER;
     return http_body_deadline(limits(s), st->since_ms, st->received);
 }
@@ -490,7 +623,7 @@ static void check_streams(struct http2_server *s, uint64_t at)
     s->check_ms = HTTP_NEVER;
     for (struct http2_stream *st = s->streams; st != NULL; st = st->next) {
         if (stream_deadline(s, st) <= at) {
-            if (st->answered)
+            if (st->answered || to_send(st) > 0)
                 nghttp2_submit_rst_stream(s->session, NGHTTP2_FLAG_NONE, st->id,
                                           st->late ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);
             else
@@ -565,6 +698,7 @@ static const struct http_engine_ops ops = {
     .abort = abort_all,
     .destroy = destroy,
     .answer = answer,
+    .send = send_piece,
 };
 
 static nghttp2_option *make_options(void)

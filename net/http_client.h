@@ -55,8 +55,8 @@ struct http_client_options {
     const char *user_agent; // NULL = "profrelay/VERSION"
     const char *proxy_url;  // NULL = HTTP_PROXY, HTTPS_PROXY (HTTP_2: always this), NO_PROXY (and lower case) apply
     struct tls_client_options tls;
-    // Before a connection is made, TLS files that changed are loaded anew; e: they cannot be, and the old ones stay in
-    // use. NULL = nobody wants to know.
+    // Before a connection is made, TLS files that changed are loaded anew. e: they cannot be, and the old ones stay in
+    // use; NULL: they are in use now. No function = nobody wants to know.
     void (*on_reload)(void *arg, const struct err *e);
     void *on_reload_arg;
 };

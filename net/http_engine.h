@@ -7,13 +7,19 @@
 #include "net/http1_headers.h"
 #include "net/http_server.h"
 
-enum { HTTP_DATE_SIZE = 32, HTTP_BODY_BYTES_PER_SECOND = 16 << 10 };
+enum {
+    HTTP_DATE_SIZE = 32,
+    HTTP_BODY_BYTES_PER_SECOND = 16 << 10,
+    HTTP_STREAM_KEPT_BYTES = 64 << 10, // of a stream's body, not used yet
+};
 #define HTTP_NEVER UINT64_MAX
 
 struct http_limits {
     uint32_t max_streams;
     size_t max_header_bytes;
     uint64_t header_ms, body_ms, idle_ms, write_ms, ping_after_ms, ping_timeout_ms; // HTTP_NEVER = none
+    uint64_t ping_least_ms;
+    bool pings_need_stream;
 };
 
 struct http_link {
@@ -52,6 +58,8 @@ struct http_engine_ops {
     void (*destroy)(struct http_engine *e);
     // The answer to x, which is freed afterwards.
     void (*answer)(struct http_engine *e, struct http_exchange *x, const struct http_answer *a);
+    // A piece of it. NULL: this protocol has none.
+    void (*send)(struct http_engine *e, struct http_exchange *x, const struct http_answer *piece);
 };
 
 struct http_engine *http1_server_create(struct http_link *link);
@@ -59,6 +67,7 @@ struct http_engine *http2_server_create(struct http_link *link);
 
 struct http_exchange {
     struct http_engine *engine;
+    const struct http_server_handler *handler;
     void *stream; // HTTP/2
     struct http1_headers raw;
     struct buf target;
@@ -66,7 +75,8 @@ struct http_exchange {
     struct http_head head;
     uint8_t *body;
     size_t body_len, body_capacity, max_body;
-    bool taken;
+    size_t body_used; // of a stream
+    bool taken, streams;
     bool held, dead; // inside a callback: freed once that has returned
     void *context;
 };
@@ -83,6 +93,9 @@ bool http_exchange_begin(struct http_exchange *x) MUST_USE;
 // A piece of the body. False: refused, x is gone.
 bool http_exchange_add(struct http_exchange *x, struct bytes piece) MUST_USE;
 void http_exchange_complete(struct http_exchange *x); // on_request; x may be gone afterwards
+// on_data with what was added and not used yet. Answers how much was used; x may be gone afterwards.
+size_t http_exchange_feed(struct http_exchange *x, bool ended);
+void http_exchange_drain(struct http_exchange *x); // on_drain; x may be gone afterwards
 void http_exchange_refuse(struct http_exchange *x, int status, const char *text);
 void http_exchange_abort(struct http_exchange *x);
 

@@ -10,6 +10,7 @@ struct http_exchange *http_exchange_create(struct http_engine *engine)
 {
     struct http_exchange *x = MEM_NEW(struct http_exchange);
     x->engine = engine;
+    x->handler = engine->link->handler;
     x->head.content_length = -1;
     x->head.tls = engine->link->tls;
     x->head.peer = &engine->link->peer;
@@ -18,14 +19,22 @@ struct http_exchange *http_exchange_create(struct http_engine *engine)
     return x;
 }
 
+static void free_head(struct http_exchange *x)
+{
+    bool complete = x->raw.complete;
+    http1_headers_fini(&x->raw);
+    x->raw.complete = complete;
+    buf_fini(&x->target);
+    free(x->list);
+    x->list = NULL;
+}
+
 void http_exchange_destroy(struct http_exchange *x)
 {
     x->dead = true;
     if (x->held)
         return;
-    http1_headers_fini(&x->raw);
-    buf_fini(&x->target);
-    free(x->list);
+    free_head(x);
     free(x->body);
     free(x);
 }
@@ -77,7 +86,7 @@ void http_exchange_split_target(struct http_exchange *x, struct bytes target)
 // Room for need bytes, as much as the handler grants. Answers 0 or the status of a refusal.
 static int make_room(struct http_exchange *x, size_t need)
 {
-    const struct http_server_handler *h = x->engine->link->handler;
+    const struct http_server_handler *h = x->handler;
     if (need <= x->body_capacity)
         return 0;
     size_t capacity = need + need / 2;
@@ -112,7 +121,7 @@ static const char *refusal_text(int status)
 
 bool http_exchange_begin(struct http_exchange *x)
 {
-    const struct http_server_handler *h = x->engine->link->handler;
+    const struct http_server_handler *h = x->handler;
     x->held = true;
     h->on_head(h->arg, x, &x->head);
     if (let_go(x))
@@ -124,8 +133,18 @@ bool http_exchange_begin(struct http_exchange *x)
     return status == 0;
 }
 
+// Of a stream: what is used makes room.
+static void drop_used(struct http_exchange *x)
+{
+    x->body_len -= x->body_used;
+    memmove(x->body, x->body + x->body_used, x->body_len);
+    x->body_used = 0;
+}
+
 bool http_exchange_add(struct http_exchange *x, struct bytes piece)
 {
+    if (x->body_used > 0)
+        drop_used(x);
     int status = piece.len > x->max_body - x->body_len ? 413 : make_room(x, x->body_len + piece.len);
     if (status != 0) {
         http_exchange_refuse(x, status, refusal_text(status));
@@ -139,7 +158,7 @@ bool http_exchange_add(struct http_exchange *x, struct bytes piece)
 
 void http_exchange_complete(struct http_exchange *x)
 {
-    const struct http_server_handler *h = x->engine->link->handler;
+    const struct http_server_handler *h = x->handler;
     uint8_t *body = x->body;
     size_t len = x->body_len;
     x->body = NULL;
@@ -151,9 +170,27 @@ void http_exchange_complete(struct http_exchange *x)
     h->on_request(h->arg, x, body, len);
 }
 
+size_t http_exchange_feed(struct http_exchange *x, bool ended)
+{
+    size_t left = x->body_len - x->body_used;
+    struct bytes data = {left > 0 ? x->body + x->body_used : NULL, left};
+    x->held = true;
+    size_t used = x->handler->on_data(x->handler->arg, x, data, ended);
+    CHECK(used <= left);
+    x->body_used += used;
+    (void)let_go(x);
+    return used;
+}
+
+void http_exchange_drain(struct http_exchange *x)
+{
+    if (x->handler->on_drain != NULL)
+        x->handler->on_drain(x->handler->arg, x);
+}
+
 void http_exchange_refuse(struct http_exchange *x, int status, const char *text)
 {
-    const struct http_server_handler *h = x->engine->link->handler;
+    const struct http_server_handler *h = x->handler;
     x->held = true;
     if (h->on_refuse != NULL)
         h->on_refuse(h->arg, x, status, text);
@@ -163,7 +200,7 @@ void http_exchange_refuse(struct http_exchange *x, int status, const char *text)
 
 void http_exchange_abort(struct http_exchange *x)
 {
-    const struct http_server_handler *h = x->engine->link->handler;
+    const struct http_server_handler *h = x->handler;
     h->on_abort(h->arg, x);
     http_exchange_destroy(x);
 }
@@ -172,6 +209,32 @@ void http_exchange_take_body(struct http_exchange *x, size_t max_bytes)
 {
     x->taken = true;
     x->max_body = max_bytes;
+}
+
+void http_exchange_take_stream(struct http_exchange *x)
+{
+    CHECK(x->head.version == HTTP_VERSION_2 && x->handler->on_data != NULL && x->handler->on_refuse != NULL);
+    http_exchange_take_body(x, HTTP_STREAM_KEPT_BYTES);
+    x->streams = true;
+}
+
+void http_exchange_set_handler(struct http_exchange *x, const struct http_server_handler *handler)
+{
+    CHECK(!x->taken);
+    x->handler = handler;
+}
+
+void http_exchange_send(struct http_exchange *x, const struct http_answer *piece)
+{
+    struct http_engine *engine = x->engine;
+    CHECK(engine->ops->send != NULL && piece->trailer_count == 0);
+    engine->ops->send(engine, x, piece);
+    if (piece->body != NULL)
+        buf_fini(piece->body);
+    free_head(x);
+    x->head =
+        (struct http_head){.version = x->head.version, .tls = x->head.tls, .content_length = -1, .peer = x->head.peer};
+    engine->link->wake(engine->link);
 }
 
 void http_exchange_answer(struct http_exchange *x, const struct http_answer *answer)

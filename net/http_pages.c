@@ -60,6 +60,7 @@ enum err_code http_pages_create(uv_loop_t *loop, const struct http_pages_options
     struct http_server_options options = {
         .endpoint = o->endpoint,
         .tls = o->tls,
+        .tls_reload_nanos = o->tls_reload_nanos,
         .max_connections = o->max_connections != 0 ? o->max_connections : CONNECTIONS,
         .max_streams = STREAMS,
         .header_timeout_nanos = request_nanos,

@@ -26,6 +26,7 @@ struct http_pages_options {
     uint32_t max_connections;             // 0 = 64
     int64_t request_timeout_nanos;        // 0 = 10 s: from a request's first byte to its last
     int64_t idle_timeout_nanos;           // 0 = 60 s: between requests
+    int64_t tls_reload_nanos;             // as in http_server_options
 };
 
 // Listens at once. A request body is thrown away, one over 64 KiB answered 413. Other methods: 405.

@@ -243,11 +243,17 @@ static void open_needed(struct http_origin *o)
     }
 }
 
+// A kept connection of HTTP/1.1 that its peer has closed in the meantime: what would be sent on it is lost, or worse.
+static bool is_stale(const struct http_channel *ch, const struct http_call *call)
+{
+    return ch->served && ch->protocol == &http1_channel && (call->want_new || !connection_is_quiet(ch->connection));
+}
+
 static struct http_channel *pick_channel(const struct http_endpoint *ep, const struct http_call *call)
 {
     struct http_channel *old = NULL;
     for (struct http_channel *ch = ep->channels; ch != NULL; ch = ch->next) {
-        if (http_channel_room(ch) == 0 || (call->want_new && ch->served && ch->protocol == &http1_channel))
+        if (http_channel_room(ch) == 0 || is_stale(ch, call))
             continue;
         if (!http_channel_is_old(ch))
             return ch;

@@ -41,6 +41,8 @@ static void set_limits(struct http_server *s, const struct http_server_options *
         .write_ms = to_ms(o->write_timeout_nanos, WRITE_SECONDS),
         .ping_after_ms = to_ms(o->ping_after_nanos, PING_AFTER_SECONDS),
         .ping_timeout_ms = to_ms(o->ping_timeout_nanos, PING_TIMEOUT_SECONDS),
+        .ping_least_ms = to_ms(o->ping_least_nanos, 0),
+        .pings_need_stream = o->pings_need_stream,
     };
     s->max_connections = o->max_connections > 0 ? o->max_connections : CONNECTIONS;
     s->age_ms = to_ms(o->max_age_nanos, NEVER);

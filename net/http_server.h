@@ -5,6 +5,9 @@
 // The life of an exchange: on_head, then either an answer at once, or the body and on_request, or an end without
 // on_request (on_refuse, on_abort). http_exchange_answer, on_abort and the return from on_refuse end it: the pointer
 // is dead afterwards. Exactly one of them comes for each on_head, http_server_close included.
+//
+// Over HTTP/2 either side may go on for long: http_exchange_take_stream has the body in pieces as they come (on_data
+// instead of on_request), http_exchange_send gives the answer in pieces before http_exchange_answer ends it.
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
 
@@ -51,7 +54,7 @@ struct http_answer {
 
 struct http_server_handler {
     void *arg;
-    // The head is there. Must call http_exchange_answer or http_exchange_take_body before it returns.
+    // The head is there. Must answer, or take the body or the stream, before it returns.
     void (*on_head)(void *arg, struct http_exchange *x, const struct http_head *head);
     // The whole body, malloc'ed, now the handler's; NULL when len is 0. Answer now or later.
     void (*on_request)(void *arg, struct http_exchange *x, uint8_t *body, size_t len);
@@ -66,6 +69,13 @@ struct http_server_handler {
     void (*on_abort)(void *arg, struct http_exchange *x);
     // Something a log should tell (a failed handshake, a peer that breaks the protocol); may be NULL.
     void (*on_problem)(void *arg, const struct http_peer *peer, const char *text);
+    // Of a stream: what has come and is not used yet; with ended nothing follows. Answers how much it has used, and is
+    // called again with the rest while that is more than 0 and nothing waits to be sent. May send and answer; must
+    // answer when nothing can be used of what has ended. Needed with http_exchange_take_stream, as is on_refuse.
+    size_t (*on_data)(void *arg, struct http_exchange *x, struct bytes data, bool ended);
+    // The connection ends once its exchanges have: one that would go on for long should answer now. From on_head on,
+    // once. May be NULL.
+    void (*on_drain)(void *arg, struct http_exchange *x);
 };
 
 enum { HTTP_SERVE_1 = 1, HTTP_SERVE_2 = 2 };
@@ -87,6 +97,8 @@ struct http_server_options {
     int64_t max_age_grace_nanos;          // after that it is closed with what runs; never
     int64_t ping_after_nanos;             // 2 h of silence on HTTP/2
     int64_t ping_timeout_nanos;           // 20 s
+    int64_t ping_least_nanos;             // between a client's own pings; no bound
+    bool pings_need_stream;               // else it may ping every two hours only
     int64_t tls_reload_nanos;             // 30 s between looks whether the certificates' files changed
     struct http_server_handler handler;
 };
@@ -108,6 +120,15 @@ void http_server_close(struct http_server **s, void (*on_closed)(void *arg), voi
 
 // In on_head only: the body is wanted, up to max_bytes as sent.
 void http_exchange_take_body(struct http_exchange *x, size_t max_bytes);
+// The same, HTTP/2 only: the body has no end, and comes as on_data. What is not used up is kept, 64 KiB at most (else
+// 413), and the peer's window stays shut for it. 408 when nothing has gone either way for body_timeout.
+void http_exchange_take_stream(struct http_exchange *x);
+// In on_head only: from here on the exchange's events go to this handler, which outlives it.
+void http_exchange_set_handler(struct http_exchange *x, const struct http_server_handler *handler);
+// HTTP/2 only, before http_exchange_answer: a piece of the body; the first call sends status and headers, those of later
+// ones and of http_exchange_answer mean nothing. No trailers yet. Frees the request's head. A peer that takes nothing for
+// write_timeout is reset. What waits is bounded by on_data's being held back, and else by the caller.
+void http_exchange_send(struct http_exchange *x, const struct http_answer *piece);
 // Once per exchange, on the loop, at any time from on_head on.
 void http_exchange_answer(struct http_exchange *x, const struct http_answer *answer);
 // A sentence as text/plain, with more headers if extra is not NULL.

@@ -510,8 +510,12 @@ static void produce(struct server_connection *c)
 
 static void pump(struct server_connection *c)
 {
-    if (c->busy || c->deferred || c->stage == STAGE_CLOSED)
+    if (c->busy || c->stage == STAGE_CLOSED)
         return;
+    if (c->deferred) { // the loop would read on
+        server_connection_update(c);
+        return;
+    }
     produce(c);
     if (!c->failed && !c->writing && !c->deferred && c->stage == STAGE_SERVE && c->engine->ops->is_finished(c->engine))
         linger(c);
@@ -547,11 +551,13 @@ void server_connection_resume(struct server_connection *c)
 
 void server_connection_drain(struct server_connection *c)
 {
-    c->draining = true;
+    bool was_busy = c->busy;
+    c->draining = c->busy = true; // answers wait for the pump
     if (c->stage == STAGE_SERVE)
         c->engine->ops->drain(c->engine);
     else if (c->stage < STAGE_SERVE)
         c->failed = true;
+    c->busy = was_busy;
     pump(c);
 }
 

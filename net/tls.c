@@ -289,6 +289,13 @@ static void explain_verify(const struct tls_session *s, long result, struct err 
     }
 }
 
+// The last: a CA of the same name, with another key.
+static bool is_distrust(int reason)
+{
+    return reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA || reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
+           reason == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN || reason == SSL_R_TLSV1_ALERT_DECRYPT_ERROR;
+}
+
 static enum tls_result explain_failure(struct tls_session *s, struct err *e)
 {
     long verify = SSL_get_verify_result(s->ssl);
@@ -299,6 +306,11 @@ static enum tls_result explain_failure(struct tls_session *s, struct err *e)
         err_set(e, ERR_INVALID, "the peer does not speak TLS: is it a http:// endpoint?");
     else if (ERR_GET_REASON(code) == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
         err_set(e, ERR_INVALID, "the peer wants a client certificate: set tls.cert_file and tls.key_file");
+    else if (is_distrust(ERR_GET_REASON(code)))
+        err_set(e, ERR_INVALID,
+                "the peer does not trust the certificate shown to it (%s): make it trust the CA "
+                "that signed it",
+                tls_library_reason());
     else if (!buf_ok(&s->output))
         err_set(e, ERR_MEMORY, "out of memory");
     else

@@ -18,26 +18,6 @@ static const char *const *copy_names(struct tls_material *m, const char *const *
     return (const char *const *)at;
 }
 
-static void look(const struct tls_material *m, struct tls_file_mark marks[TLS_MATERIAL_FILES])
-{
-    const char *const paths[TLS_MATERIAL_FILES] = {m->cert_file, m->key_file, m->ca_file};
-    for (size_t i = 0; i < TLS_MATERIAL_FILES; i++) {
-        struct stat s;
-        marks[i] = (struct tls_file_mark){0};
-        if (paths[i] != NULL && stat(paths[i], &s) == 0)
-            marks[i] = (struct tls_file_mark){s.st_mtim, s.st_size, s.st_ino};
-    }
-}
-
-static bool marks_equal(const struct tls_file_mark *a, const struct tls_file_mark *b)
-{
-    bool equal = true;
-    for (size_t i = 0; i < TLS_MATERIAL_FILES; i++)
-        equal = equal && a[i].changed.tv_sec == b[i].changed.tv_sec && a[i].changed.tv_nsec == b[i].changed.tv_nsec &&
-                a[i].size == b[i].size && a[i].inode == b[i].inode;
-    return equal;
-}
-
 static bool use_pem_chain(SSL_CTX *ctx, const char *pem)
 {
     BIO *bio = BIO_new_mem_buf(pem, -1);
@@ -114,10 +94,13 @@ void tls_material_fini(struct tls_material *m)
 
 bool tls_material_changed(struct tls_material *m)
 {
-    struct tls_file_mark marks[TLS_MATERIAL_FILES];
-    look(m, marks);
-    bool changed = !marks_equal(marks, m->marks);
-    memcpy(m->marks, marks, sizeof marks);
+    const char *const paths[TLS_MATERIAL_FILES] = {m->cert_file, m->key_file, m->ca_file};
+    bool changed = false;
+    for (size_t i = 0; i < TLS_MATERIAL_FILES; i++) {
+        struct file_mark mark = paths[i] != NULL ? file_mark_of(paths[i]) : (struct file_mark){0};
+        changed = changed || !file_mark_equal(&mark, &m->marks[i]);
+        m->marks[i] = mark;
+    }
     return changed;
 }
 

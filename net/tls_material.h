@@ -4,10 +4,9 @@
 #ifndef NET_TLS_MATERIAL_H
 #define NET_TLS_MATERIAL_H
 
+#include "base/file_mark.h"
 #include "net/tls_parameters.h"
 #include "net/tls_session.h"
-
-#include <sys/stat.h>
 
 enum { TLS_MATERIAL_FILES = 3 };
 
@@ -16,18 +15,12 @@ struct tls_material_source {
     const struct tls_parameters *parameters;
 };
 
-struct tls_file_mark {
-    struct timespec changed;
-    off_t size;
-    ino_t inode;
-};
-
 struct tls_material {
     char *cert_file, *cert_pem, *key_file, *key_pem, *ca_file;
     struct tls_parameters parameters;
     char **names; // that parameters points to
     size_t name_count;
-    struct tls_file_mark marks[TLS_MATERIAL_FILES];
+    struct file_mark marks[TLS_MATERIAL_FILES];
 };
 
 void tls_material_init(struct tls_material *m, const struct tls_material_source *source);

@@ -2,9 +2,8 @@
 #include "pipeline/branch.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "exporters/exporter.h"
-
-#include <inttypes.h>
 
 struct branch {
     struct consumer consumer;
@@ -19,9 +18,15 @@ static const struct metric_family failed_family = {"profrelay_exporter_encode_fa
 static void fail(struct branch *b, struct delivery *d, enum err_code rc, const struct err *e)
 {
     metric_add(b->failed, (int64_t)d->batch->sample_count);
-    log_error(&b->instance->component->log, "cannot encode %" PRIu64 " profiles: %s", d->batch->profile_count, e->text);
+    log_error(&b->instance->component->log, "cannot encode %s: %s", TEXT_COUNT(d->batch->profile_count, "profile"),
+              e->text);
     struct verdict v = verdict_make(rc == ERR_MEMORY ? VERDICT_RETRY : VERDICT_REFUSED, "%s", e->text);
     delivery_end(d, &v);
+}
+
+static bool takes_unread(struct exporter *x, const struct batch *batch)
+{
+    return x->module->takes_unread != NULL && x->module->takes_unread(x, batch);
 }
 
 static void branch_take(struct consumer *self, struct delivery d)
@@ -31,17 +36,21 @@ static void branch_take(struct consumer *self, struct delivery d)
     struct record_list records;
     struct err e = {0};
     record_list_init(&records);
-    enum err_code rc = x->module->encode(x, d.batch, &records, &e);
+    enum err_code rc = takes_unread(x, d.batch) ? ERR_OK : delivery_open(&d, &e);
+    if (rc == ERR_OK)
+        rc = x->module->encode(x, d.batch, &records, &e);
     if (rc != ERR_OK) {
         record_list_fini(&records);
         fail(b, &d, rc, &e);
         return;
     }
-    for (struct record *r = records.head, *next; r != NULL; r = next) {
+    for (struct record *r = record_list_take(&records), *next; r != NULL; r = next) {
         next = r->next;
         ticket_add_record(d.ticket, b->instance->queue, r);
     }
-    delivery_end(&d, NULL);
+    const struct verdict v = record_list_verdict(&records);
+    record_list_fini(&records);
+    delivery_end(&d, &v);
 }
 
 struct branch *branch_create(struct instance *exporter)

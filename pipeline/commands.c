@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands around a configuration: run, validate, print-config, components.
+#include "base/text.h"
 #include "config/load.h"
 #include "pipeline/main.h"
+#include "pipeline/resolve.h"
 #include "pipeline/service.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct config_options {
-    struct option_values configs, sets, feature_gates, mode;
+    struct option_values configs, sets, feature_gates, mode, no_resolve;
 };
 
 // Everything a configuration command works on.
@@ -69,11 +71,15 @@ static int run(const struct command_line *line)
 
 static int run_validate(const struct command_line *line)
 {
+    const struct config_options *o = line->options;
     struct loaded l;
-    bool good = load_and_plan(line->program, line->options, &l);
+    bool good = load_and_plan(line->program, o, &l);
+    if (l.planned && o->no_resolve.count == 0)
+        resolve_hosts(&l.plan);
+    good = good && l.errors.error_count == 0;
     config_errors_print(&l.errors, stderr);
     if (good)
-        printf("the configuration is good: %zu pipelines\n", l.plan.pipeline_count);
+        printf("the configuration is good: %s\n", TEXT_COUNT(l.plan.pipeline_count, "pipeline"));
     unload(line->options, &l);
     return good ? EXIT_OK : EXIT_FAILED;
 }
@@ -176,6 +182,12 @@ static const char *module_name(const struct program *p, size_t i)
     }
 
 static const struct option config_rows[] = {CONFIG_OPTIONS};
+static const struct option validate_rows[] = {
+    CONFIG_OPTIONS,
+    {.name = "no-resolve",
+     .help = "do not ask for the addresses of the hosts that are named",
+     .offset = offsetof(struct config_options, no_resolve)},
+};
 static const struct option print_config_rows[] = {
     CONFIG_OPTIONS,
     {.name = "mode",
@@ -209,7 +221,7 @@ const struct command validate_command = {
     .name = "validate",
     .arguments = "--config FILE",
     .help = "say everything that is wrong with a configuration",
-    .options = OPTION_TABLE(config_rows),
+    .options = OPTION_TABLE(validate_rows),
     .options_size = sizeof(struct config_options),
     .run = run_validate,
 };

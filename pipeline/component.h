@@ -13,6 +13,9 @@
 #include "pipeline/worker.h"
 
 struct storage;
+struct authenticator;
+struct service_health;
+struct exporter_health;
 
 // What the service offers to its components; the same for all.
 struct component_env {
@@ -23,6 +26,11 @@ struct component_env {
     void *service;
     // The storage of an extension by id ("file_storage/a"); NULL with e set if there is none.
     struct storage *(*find_storage)(void *service, const char *extension_id, struct err *e);
+    // The authenticator of an extension that has the role (enum auth_role); NULL with e set if there is none.
+    struct authenticator *(*find_authenticator)(void *service, const char *extension_id, unsigned role, struct err *e);
+    // How the service does, and its i-th exporter: false past the last, and once its queue is closed. Any thread.
+    void (*health)(void *service, struct service_health *out);
+    bool (*exporter_health)(void *service, size_t i, struct exporter_health *out);
     // Asks the whole program to drain and end with this exit code. Any thread.
     void (*request_stop)(void *service, int exit_code);
 };
@@ -49,6 +57,10 @@ struct component_check {
     struct config_errors *errors;
     // True if `service.extensions` starts an extension of this id.
     bool (*has_extension)(void *arg, const char *id);
+    // What it does as an authenticator: enum auth_role, 0 = nothing or not known.
+    unsigned (*extension_roles)(void *arg, const char *id);
+    // A host that this component will connect to and that is a name to be asked for: validate does. Both are copied.
+    void (*add_host)(const struct component_check *check, const char *key, const char *host);
     void *arg;
 };
 

@@ -10,6 +10,7 @@
 #ifndef PIPELINE_CONSUMER_H
 #define PIPELINE_CONSUMER_H
 
+#include "base/err.h"
 #include "pipeline/budget.h"
 #include "pipeline/loop.h"
 #include "pipeline/record.h"
@@ -19,7 +20,7 @@
 
 enum verdict_kind { // in order of gravity
     VERDICT_OK,
-    VERDICT_PARTIAL, // some profiles were rejected for good
+    VERDICT_PARTIAL, // some profiles, or samples of them, were rejected for good
     VERDICT_RETRY,   // nothing is lost; offer the same again later
     VERDICT_REFUSED, // will never be taken as it is
 };
@@ -31,6 +32,7 @@ struct verdict {
     uint64_t rejected_profiles;  // PARTIAL
     int64_t retry_after_nanos;   // RETRY; 0 = the waiter's own judgement
     bool queue_full;             // RETRY: nothing was tried, a sending queue has no room
+    bool too_large;              // REFUSED: smaller parts of it may be taken
     char text[VERDICT_TEXT_MAX]; // one sentence, terminated
 };
 
@@ -38,7 +40,7 @@ enum verdict_moment { MOMENT_HELD, MOMENT_FINAL };
 
 struct waiter {
     struct loop *loop; // NULL: nobody waits
-    bool wants_held;   // on_verdict is called for MOMENT_HELD too, but only if every branch holds it
+    bool wants_held;   // on_verdict is called for MOMENT_HELD too, but only if every branch holds it: OK or PARTIAL
     // On the loop's thread; for MOMENT_FINAL exactly once. After it the waiter is never touched again.
     void (*on_verdict)(void *arg, enum verdict_moment moment, const struct verdict *verdict);
     void *arg;
@@ -68,14 +70,22 @@ struct delivery delivery_share(const struct delivery *d);
 // Ends this part: nothing of it goes on. note may be NULL (dropped on purpose: counts as ok).
 void delivery_end(struct delivery *d, const struct verdict *note);
 
+// For whoever needs the profiles of a batch that may be unread (profile/origin.h): opens it; the memory is charged to the
+// ticket. ERR_MEMORY, ERR_LIMIT: the delivery is as it was. Worker thread.
+enum err_code delivery_open(struct delivery *d, struct err *e) MUST_USE;
+
 // For exporter branches. Adds a record (taken over) that must be admitted into its queue together with all
 // others of this ticket.
 void ticket_add_record(struct ticket *t, struct queue *queue, struct record *r);
 // Gives up one opening. When the last is gone, all records are admitted or none.
 void ticket_leave(struct ticket *t);
+// By the queue: one more record is on its way. Any thread, while another is.
+void ticket_record_admitted(struct ticket *t);
 // By the queue: the record's fate is known. Any thread.
 void ticket_record_final(struct ticket *t, const struct verdict *verdict);
 
 struct verdict verdict_make(enum verdict_kind kind, const char *format, ...) PRINTF_LIKE(2, 3);
+// OK, or PARTIAL with what had to be dropped.
+struct verdict record_list_verdict(const struct record_list *l);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tickets: what all parts of one delivery share, settled exactly once.
 #include "base/mem.h"
+#include "pipeline/claim.h"
 #include "pipeline/consumer.h"
 #include "pipeline/queue.h"
+#include "profile/origin.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@ struct ticket {
     pthread_mutex_t lock;         // of what follows
     struct record_list records;   // not admitted yet
     struct verdict verdict;       // the worst so far
+    struct verdict held;          // the worst before anything was sent; written once
 };
 
 struct verdict verdict_make(enum verdict_kind kind, const char *format, ...)
@@ -27,6 +30,15 @@ struct verdict verdict_make(enum verdict_kind kind, const char *format, ...)
     va_start(args, format);
     vsnprintf(v.text, sizeof v.text, format, args);
     va_end(args);
+    return v;
+}
+
+struct verdict record_list_verdict(const struct record_list *l)
+{
+    if (l->dropped == NULL)
+        return (struct verdict){.kind = VERDICT_OK};
+    struct verdict v = verdict_make(VERDICT_PARTIAL, "%s", l->dropped);
+    v.rejected_profiles = l->dropped_profiles;
     return v;
 }
 
@@ -53,8 +65,7 @@ static void note_verdict(struct ticket *t, const struct verdict *v)
 static void run_held(struct loop_task *task)
 {
     struct ticket *t = CONTAINER_OF(task, struct ticket, held_task);
-    struct verdict ok = {.kind = VERDICT_OK};
-    t->waiter.on_verdict(t->waiter.arg, MOMENT_HELD, &ok);
+    t->waiter.on_verdict(t->waiter.arg, MOMENT_HELD, &t->held);
     ticket_unref(t);
 }
 
@@ -108,6 +119,51 @@ void delivery_end(struct delivery *d, const struct verdict *note)
     d->ticket = NULL;
 }
 
+enum { OPEN_TIMES = 3 }; // memory that reading takes, for each byte that is read: a first guess
+
+// held: what the delivery holds of the claim already.
+static enum err_code open_within(struct batch **b, struct claim *claim, size_t held, struct err *e)
+{
+    size_t wanted = held + (*b)->origin->bytes * OPEN_TIMES, limit = claim->budget->limit;
+    enum err_code code = claim_at_least(claim, wanted < limit ? wanted : limit, e);
+    while (code == ERR_OK) {
+        code = batch_open(b, claim_room(claim, held), e);
+        if (code != ERR_LIMIT)
+            break;
+        code = claim_more(claim, e);
+    }
+    return code;
+}
+
+static size_t change_charge(struct ticket *t, size_t more)
+{
+    pthread_mutex_lock(&t->lock);
+    size_t charged = t->charged_bytes += more;
+    pthread_mutex_unlock(&t->lock);
+    return charged;
+}
+
+enum err_code delivery_open(struct delivery *d, struct err *e)
+{
+    if (!batch_is_unread(d->batch))
+        return ERR_OK;
+    size_t held = change_charge(d->ticket, 0);
+    struct claim claim = {d->ticket->budget, held};
+    struct batch *opened = batch_ref(d->batch);
+    enum err_code code = open_within(&opened, &claim, held, e);
+    if (code == ERR_OK)
+        code = claim_exactly(&claim, held + batch_memory_bytes(opened) - opened->origin->bytes, e);
+    if (code == ERR_OK) {
+        batch_unref(&d->batch);
+        d->batch = opened;
+        change_charge(d->ticket, claim.bytes - held);
+    } else {
+        batch_unref(&opened);
+        CHECK(claim_exactly(&claim, held, NULL) == ERR_OK); // giving back
+    }
+    return code;
+}
+
 void ticket_add_record(struct ticket *t, struct queue *queue, struct record *r)
 {
     r->ticket = t;
@@ -130,12 +186,17 @@ static bool reserve_all(struct record *head, struct verdict *refusal)
     return true;
 }
 
+void ticket_record_admitted(struct ticket *t)
+{
+    atomic_fetch_add(&t->outstanding, 1);
+    atomic_fetch_add(&t->refs, 1);
+}
+
 static void commit_all(struct ticket *t, struct record *head)
 {
     for (struct record *r = head, *next; r != NULL; r = next) {
         next = r->next;
-        atomic_fetch_add(&t->outstanding, 1);
-        atomic_fetch_add(&t->refs, 1);
+        ticket_record_admitted(t);
         queue_commit(r->queue, r);
     }
 }
@@ -167,7 +228,8 @@ static void admit(struct ticket *t)
         return;
     }
     record_list_init(&t->records);
-    if (t->waiter.wants_held && t->waiter.loop != NULL && t->verdict.kind <= VERDICT_PARTIAL && all_hold(head))
+    t->held = t->verdict;
+    if (t->waiter.wants_held && t->waiter.loop != NULL && t->held.kind <= VERDICT_PARTIAL && all_hold(head))
         post_task(t, &t->held_task, run_held);
     commit_all(t, head);
 }

@@ -17,9 +17,16 @@ static const struct metric_family outcome_families[] = {
                          "Samples (or inputs, where samples cannot be counted) that are not readable.", METRIC_COUNTER},
 };
 
-void receiver_count(struct receiver *self, enum receiver_outcome outcome, uint64_t samples)
+void receiver_count(struct receiver *self, unsigned transport, enum receiver_outcome outcome, uint64_t samples)
 {
-    metric_add(self->component.instance->outcomes[outcome], (int64_t)samples);
+    metric_add(self->component.instance->outcomes[transport][outcome], (int64_t)samples);
+}
+
+static void make_outcomes(struct instance *i, const char *transport, struct metric *outcomes[])
+{
+    const struct metric_label labels[] = {{"receiver", i->plan->id}, {"transport", transport}};
+    for (size_t o = 0; o < COUNT_OF(outcome_families); o++)
+        outcomes[o] = metrics_series(i->component->env->metrics, &outcome_families[o], labels, COUNT_OF(labels));
 }
 
 static void prepare_receiver(struct instance *i, struct arena *arena)
@@ -29,9 +36,10 @@ static void prepare_receiver(struct instance *i, struct arena *arena)
     r->module = CONTAINER_OF(i->plan->module, struct receiver_module, module);
     r->resource_attributes = attribute_list(arena, &common->resource_attributes);
     r->resource_attribute_count = (uint32_t)common->resource_attributes.count;
-    const struct metric_label labels[] = {{"receiver", i->plan->id}, {"transport", r->module->transport}};
-    for (size_t o = 0; o < COUNT_OF(outcome_families); o++)
-        i->outcomes[o] = metrics_series(i->component->env->metrics, &outcome_families[o], labels, 2);
+    _Static_assert(RECEIVER_TRANSPORTS == COUNT_OF(i->outcomes), "one row each");
+    for (size_t t = 0; t < RECEIVER_TRANSPORTS; t++)
+        if (r->module->transports[t] != NULL)
+            make_outcomes(i, r->module->transports[t], i->outcomes[t]);
 }
 
 static enum err_code create_module(struct instance *i, struct arena *arena, struct err *e)

@@ -15,7 +15,7 @@ struct instance {
     bool created, started, stopped;
     struct loop_task stopped_task; // brings "stopped" to loop 0
     struct instance_owner *owner;
-    struct metric *outcomes[3]; // receivers: by enum receiver_outcome
+    struct metric *outcomes[2][3]; // receivers: by transport and enum receiver_outcome
 };
 
 // Hears on loop 0 that an instance has stopped.

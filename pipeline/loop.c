@@ -16,13 +16,43 @@ static void run_tasks(struct loop *l)
 
 static void on_wake(uv_async_t *wake)
 {
-    run_tasks(wake->data);
+    struct loop *l = wake->data;
+    l->posted = false;
+    run_tasks(l);
+}
+
+static void after_sleep(uv_check_t *check)
+{
+    struct loop *l = check->data;
+    if (l->posted)
+        on_wake(&l->wake);
+}
+
+static void before_sleep(uv_prepare_t *prepare)
+{
+    struct loop *l = prepare->data;
+    if (l->posted)
+        CHECK(uv_async_send(&l->wake) == 0);
 }
 
 static void wake_loop(void *arg)
 {
     struct loop *l = arg;
-    CHECK(uv_async_send(&l->wake) == 0);
+    if (loop_is_current(l))
+        l->posted = true;
+    else
+        CHECK(uv_async_send(&l->wake) == 0);
+}
+
+// Looks at the inbox in each turn, without keeping the loop alive.
+static void look_each_turn(struct loop *l)
+{
+    CHECK(uv_prepare_init(&l->uv, &l->before_sleep) == 0 && uv_check_init(&l->uv, &l->after_sleep) == 0);
+    l->before_sleep.data = l->after_sleep.data = l;
+    CHECK(uv_prepare_start(&l->before_sleep, before_sleep) == 0);
+    CHECK(uv_check_start(&l->after_sleep, after_sleep) == 0);
+    uv_unref((uv_handle_t *)&l->before_sleep);
+    uv_unref((uv_handle_t *)&l->after_sleep);
 }
 
 void loop_init(struct loop *l, unsigned index)
@@ -31,6 +61,7 @@ void loop_init(struct loop *l, unsigned index)
     CHECK(uv_loop_init(&l->uv) == 0);
     CHECK(uv_async_init(&l->uv, &l->wake, on_wake) == 0);
     l->wake.data = l;
+    look_each_turn(l);
     l->uv.data = l;
     ring_init(&l->inbox, 0, 0, wake_loop, l);
     l->thread = uv_thread_self();
@@ -50,7 +81,8 @@ void loop_start_thread(struct loop *l)
 
 void loop_run(struct loop *l)
 {
-    l->thread = uv_thread_self();
+    if (!loop_is_current(l)) // others read it already
+        l->thread = uv_thread_self();
     uv_run(&l->uv, UV_RUN_DEFAULT);
 }
 
@@ -58,6 +90,8 @@ static void close_wake(void *arg)
 {
     struct loop *l = arg;
     uv_close((uv_handle_t *)&l->wake, NULL);
+    uv_close((uv_handle_t *)&l->before_sleep, NULL);
+    uv_close((uv_handle_t *)&l->after_sleep, NULL);
 }
 
 void loop_stop(struct loop *l)

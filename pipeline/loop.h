@@ -16,7 +16,10 @@ struct loop_task {
 struct loop {
     uv_loop_t uv;
     uv_async_t wake;
+    uv_prepare_t before_sleep;
+    uv_check_t after_sleep;
     struct ring inbox;
+    bool posted; // from its own thread: seen in the same turn, mostly without a system call
     uv_thread_t thread;
     bool has_thread;
     unsigned index;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `profrelay convert`: one file in one format to one file in another.
 #include "base/limits.h"
+#include "base/text.h"
 #include "codec/compress.h"
 #include "codec/pprof.h"
 #include "pipeline/profile_input.h"
@@ -124,7 +125,7 @@ static enum err_code write_content(struct conversion *c, const char *path, struc
 static void note_lost(const struct conversion *c, uint64_t lost)
 {
     if (lost != 0)
-        command_note(c->line, "%" PRIu64 " things that %s cannot hold were left out: %s", lost, c->target->name,
+        command_note(c->line, "%s left out that %s cannot hold: %s", TEXT_COUNT(lost, "thing"), c->target->name,
                      c->target->loses);
 }
 

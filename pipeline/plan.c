@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "extensions/extension.h"
 
 #include <stdio.h>
 
@@ -42,8 +43,6 @@ static const struct missing_component {
     {KIND_PROCESSOR, "batch", "requests are not joined yet; it is left out", true},
     {KIND_PROCESSOR, "memory_limiter", "service.memory_limit bounds memory; it is left out", true},
     {KIND_RECEIVER, "profiling", "run the eBPF profiler beside profrelay and send its OTLP here", false},
-    {KIND_EXTENSION, "health_check", "there is no health page yet; it is left out", true},
-    {KIND_EXTENSION, "healthcheckv2", "there is no health page yet; it is left out", true},
     {KIND_EXTENSION, "zpages", "it is left out", true},
     {KIND_EXTENSION, "pprof", "it profiles the Collector itself; it is left out", true},
     {KIND_EXTENSION, "opamp", "it is left out", true},
@@ -122,30 +121,72 @@ static bool extension_is_started(void *arg, const char *id)
     return false;
 }
 
-static void decode_settings(struct planner *p, struct component_plan *c)
-{
-    const char *name = arena_format(&p->plan->arena, "%s.%s", kind_sections[c->kind], c->id);
-    const struct kind_common *common = &kind_common[c->kind];
-    c->settings = arena_alloc(&p->plan->arena, c->module->settings_size);
-    c->common = common->size != 0 ? arena_alloc(&p->plan->arena, common->size) : NULL;
-    struct field_target targets[] = {{c->module->fields, c->settings}, {common->fields, c->common}};
-    size_t count = c->common != NULL ? 2 : 1;
-    (void)fields_decode(targets, count, c->node, c->at, name, &p->plan->arena, p->errors);
-    // Checked also after errors: a user mends a file once.
-    struct component_check check = {c->node, c->at, name, p->errors, extension_is_started, p};
-    const struct exporter_settings *exporter = c->kind == KIND_EXPORTER ? c->common : NULL;
-    if (exporter != NULL && exporter->queue_storage != NULL)
-        check_error(&check, "sending_queue.storage", "queues on disk are not available yet; remove the key");
-    if (c->module->check != NULL)
-        c->module->check(c->settings, &check);
-}
-
 static struct component_plan *find_planned(struct planner *p, enum component_kind kind, const char *id)
 {
     for (size_t i = 0; i < p->counts[kind]; i++)
         if (strcmp(p->components[kind][i]->id, id) == 0)
             return p->components[kind][i];
     return NULL;
+}
+
+static unsigned extension_roles(void *arg, const char *id)
+{
+    const struct component_plan *c = find_planned(arg, KIND_EXTENSION, id);
+    const struct extension_module *m = c != NULL ? CONTAINER_OF(c->module, struct extension_module, module) : NULL;
+    return m != NULL && m->auth_roles != NULL ? m->auth_roles(c->settings) : 0;
+}
+
+static void add_host(const struct component_check *check, const char *key, const char *host)
+{
+    struct plan *plan = ((struct planner *)check->arg)->plan;
+    if (plan->host_count == plan->host_capacity) {
+        plan->host_capacity = plan->host_capacity * 2 + 8;
+        struct plan_host *more = arena_alloc(&plan->arena, plan->host_capacity * sizeof *more);
+        if (plan->host_count > 0)
+            memcpy(more, plan->hosts, plan->host_count * sizeof *more);
+        plan->hosts = more;
+    }
+    plan->hosts[plan->host_count++] = (struct plan_host){
+        .check = *check,
+        .key = arena_copy_text(&plan->arena, key, strlen(key)),
+        .host = arena_copy_text(&plan->arena, host, strlen(host)),
+    };
+}
+
+static const char *full_name(struct planner *p, const struct component_plan *c)
+{
+    return arena_format(&p->plan->arena, "%s.%s", kind_sections[c->kind], c->id);
+}
+
+static void decode_settings(struct planner *p, struct component_plan *c)
+{
+    const char *name = full_name(p, c);
+    const struct kind_common *common = &kind_common[c->kind];
+    c->settings = arena_alloc(&p->plan->arena, c->module->settings_size);
+    c->common = common->size != 0 ? arena_alloc(&p->plan->arena, common->size) : NULL;
+    struct field_target targets[] = {{c->module->fields, c->settings}, {common->fields, c->common}};
+    size_t count = c->common != NULL ? 2 : 1;
+    (void)fields_decode(targets, count, c->node, c->at, name, &p->plan->arena, p->errors);
+}
+
+// Also after errors: a user mends a file once.
+static void check_component(struct planner *p, const struct component_plan *c)
+{
+    const struct component_check check = {
+        .node = c->node,
+        .at = c->at,
+        .name = full_name(p, c),
+        .errors = p->errors,
+        .has_extension = extension_is_started,
+        .extension_roles = extension_roles,
+        .add_host = add_host,
+        .arg = p,
+    };
+    const struct exporter_settings *exporter = c->kind == KIND_EXPORTER ? c->common : NULL;
+    if (exporter != NULL && exporter->queue_storage != NULL)
+        check_error(&check, "sending_queue.storage", "queues on disk are not available yet; remove the key");
+    if (c->module->check != NULL)
+        c->module->check(c->settings, &check);
 }
 
 static const struct config_entry *find_entry(const struct config_node *section, const char *id)
@@ -216,6 +257,8 @@ static struct component_plan *use_component(struct planner *p, const char *user,
     *c = (struct component_plan){kind, entry->key, module, entry->value, entry->key_at, NULL, NULL};
     p->components[kind][p->counts[kind]++] = c;
     decode_settings(p, c);
+    if (kind != KIND_EXTENSION)
+        check_component(p, c);
     return c;
 }
 
@@ -234,6 +277,9 @@ static void use_extensions(struct planner *p, const struct config_node *service)
                                                                                    : list->at;
         (void)use_component(p, "service.extensions", KIND_EXTENSION, p->plan->service.extensions.items[i], at);
     }
+    // They may name each other.
+    for (size_t i = 0; i < p->counts[KIND_EXTENSION]; i++)
+        check_component(p, p->components[KIND_EXTENSION][i]);
 }
 
 // One of the three lists of a pipeline.

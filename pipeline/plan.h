@@ -39,12 +39,20 @@ struct pipeline_plan {
     struct component_list receivers, processors, exporters;
 };
 
+// A name that a component will ask for.
+struct plan_host {
+    struct component_check check; // for check_error; of its functions none may be called
+    const char *key, *host;
+};
+
 struct plan {
     struct arena arena;
     struct service_settings service;
     struct component_list components[KIND_COUNT]; // those that are used, each once
     const struct pipeline_plan *pipelines;
     size_t pipeline_count;
+    struct plan_host *hosts;
+    size_t host_count, host_capacity;
 };
 
 // In place; adds every problem to errors and returns false if there was one. root must outlive the plan.

@@ -2,6 +2,8 @@
 #include "pipeline/queue.h"
 
 #include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +25,8 @@ struct queue_counters {
 struct queue {
     struct queue_options options;
     struct queue_counters counters;
-    pthread_mutex_t lock; // of what follows, up to the loop's own
+    pthread_mutex_t lock;       // of what follows, up to the loop's own
+    struct queue_health health; // but for what the queue holds; the loop's thread alone writes it
     struct record_list waiting;
     size_t requests, items, bytes; // waiting and reserved
     size_t active;                 // senders that hold a record
@@ -34,7 +37,7 @@ struct queue {
     size_t sender_count, open_timers; // once closed: and a pump task that is still to run
     bool draining, failing;
     int64_t failing_since_nanos, worked_nanos; // worked: the last success
-    uint64_t random_state;
+    struct random random;
     void (*on_closed)(void *arg);
     void *on_closed_arg;
 };
@@ -74,6 +77,8 @@ static size_t queue_load(const struct queue *q)
         return q->requests;
     }
 }
+
+static const char *const units[] = {[QUEUE_REQUESTS] = "requests", [QUEUE_ITEMS] = "samples", [QUEUE_BYTES] = "bytes"};
 
 static size_t record_size(const struct queue *q, const struct record *r)
 {
@@ -150,7 +155,7 @@ struct queue *queue_create(const struct queue_options *options)
 {
     struct queue *q = MEM_NEW(struct queue);
     q->options = *options;
-    q->random_state = options->random_seed | 1;
+    random_init(&q->random, options->random_seed);
     CHECK(pthread_mutex_init(&q->lock, NULL) == 0);
     record_list_init(&q->waiting);
     q->pump_task.run = run_pump;
@@ -166,17 +171,6 @@ bool queue_holds(const struct queue *q)
     return q->options.settings->enabled;
 }
 
-// xorshift64*: jitter needs no better.
-static double next_random(struct queue *q)
-{
-    uint64_t x = q->random_state;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    q->random_state = x;
-    return (double)((x * 0x2545F4914F6CDD1DULL) >> 11) / 9007199254740992.0;
-}
-
 // --- admission: any thread ---
 
 static bool fits(const struct queue *q, const struct record *r)
@@ -187,15 +181,20 @@ static bool fits(const struct queue *q, const struct record *r)
     return load == 0 || (load < capacity && size <= capacity - load);
 }
 
-static bool take_room(struct queue *q, struct record *r)
+static void add_room(struct queue *q, struct record *r)
 {
-    if (!fits(q, r) || !budget_try_take(q->options.budget, r->len))
-        return false;
-    r->charged_bytes = r->len;
     r->has_room = true;
     q->requests++;
     q->items += (size_t)r->samples;
     q->bytes += r->len;
+}
+
+static bool take_room(struct queue *q, struct record *r)
+{
+    if (!fits(q, r) || !budget_try_take(q->options.budget, record_bytes(r)))
+        return false;
+    r->charged_bytes = record_bytes(r);
+    add_room(q, r);
     return true;
 }
 
@@ -217,7 +216,6 @@ static void give_charge(struct queue *q, struct record *r)
 
 static void refuse(struct queue *q, struct verdict *refusal)
 {
-    static const char *const units[] = {"requests", "samples", "bytes"};
     *refusal = verdict_make(VERDICT_RETRY,
                             "exporter %s: sending queue is full: %zu of %" PRId64 " %s, %zu of %zu bytes of "
                             "service.memory_limit in use",
@@ -272,7 +270,7 @@ static void drop_record(struct queue *q, struct record *r)
 {
     const struct verdict wanted = {.kind = VERDICT_OK};
     metric_add(q->counters.dropped, (int64_t)r->samples);
-    log_warn(&q->options.log, "the queue is full: dropping %" PRIu64 " samples, as on_full says", r->samples);
+    log_warn(&q->options.log, "the queue is full: dropping %s, as on_full says", TEXT_COUNT(r->samples, "sample"));
     end_record(q, r, &wanted);
 }
 
@@ -406,8 +404,42 @@ static void note_failing(struct queue *q, const struct send *s, const char *text
     log_warn(&q->options.log, "sending fails, will retry: %s", text);
 }
 
+// What others are told, refusals among it.
+static void tell_trouble(struct queue *q, const struct verdict *v)
+{
+    struct queue_health *h = &q->health;
+    pthread_mutex_lock(&q->lock);
+    if (!h->failing)
+        h->failing_since_nanos = clock_wall_nanos(q->options.clock);
+    h->failing = true;
+    h->refused = v->kind == VERDICT_REFUSED;
+    memcpy(h->error, v->text, sizeof h->error);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void tell_working(struct queue *q)
+{
+    if (!q->health.failing)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->health = (struct queue_health){.failing = false};
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_health(struct queue *q, struct queue_health *out)
+{
+    pthread_mutex_lock(&q->lock);
+    *out = q->health;
+    out->load = queue_load(q);
+    out->bytes = q->bytes;
+    pthread_mutex_unlock(&q->lock);
+    out->capacity = (size_t)q->options.settings->queue_size;
+    out->unit = units[q->options.settings->sizer];
+}
+
 static void note_working(struct queue *q)
 {
+    tell_working(q);
     metric_set(q->counters.last_success, clock_wall_nanos(q->options.clock) / NANOS_PER_SECOND);
     q->worked_nanos = clock_monotonic_nanos(q->options.clock);
     if (!q->failing)
@@ -425,41 +457,154 @@ static void count_outcome(struct queue *q, const struct record *r, const struct 
     if (taken)
         note_working(q);
     if (v->kind == VERDICT_PARTIAL)
-        log_warn(&q->options.log, "the peer took a request but rejected %" PRIu64 " of its %" PRIu64 " profiles: %s",
-                 v->rejected_profiles, r->profiles, v->text);
+        log_warn(&q->options.log, "the peer took a request but rejected %" PRIu64 " of its %s: %s",
+                 v->rejected_profiles, TEXT_COUNT(r->profiles, "profile"), v->text);
     if (v->kind == VERDICT_REFUSED)
-        log_error(&q->options.log, "the peer refuses %" PRIu64 " profiles (%" PRIu64 " samples) for good: %s",
-                  r->profiles, r->samples, v->text);
+        log_error(&q->options.log, "the peer refuses %s (%s) for good: %s", TEXT_COUNT(r->profiles, "profile"),
+                  TEXT_COUNT(r->samples, "sample"), v->text);
     if (v->kind == VERDICT_RETRY)
-        log_error(&q->options.log, "giving up %" PRIu64 " profiles (%" PRIu64 " samples) after %u attempts: %s",
-                  r->profiles, r->samples, attempts, v->text);
+        log_error(&q->options.log, "giving up %s (%s) after %s: %s", TEXT_COUNT(r->profiles, "profile"),
+                  TEXT_COUNT(r->samples, "sample"), TEXT_COUNT(attempts, "attempt"), v->text);
 }
 
-static void finish(struct send *s, const struct verdict *v)
+// Parts of a record: they were admitted with the whole, however full the queue is now.
+static void put_in_front(struct queue *q, struct record *parts)
+{
+    struct record_list rest = q->waiting;
+    if (parts == NULL)
+        return;
+    record_list_init(&q->waiting);
+    for (struct record *r = parts, *next; r != NULL; r = next) {
+        next = r->next;
+        add_room(q, r);
+        record_list_add(&q->waiting, r);
+    }
+    *q->waiting.tail = rest.head;
+    if (rest.head != NULL)
+        q->waiting.tail = rest.tail;
+}
+
+// The sender is free for what waits now.
+static void leave_sender(struct send *s, struct record *parts)
 {
     struct queue *q = s->queue;
-    struct record *r = s->record;
     s->record = NULL;
-    count_outcome(q, r, v, s->retry.attempts);
     metric_add(q->counters.in_flight, -1);
-    end_record(q, r, v);
     pthread_mutex_lock(&q->lock);
+    put_in_front(q, parts);
     q->active--;
     if (q->waiting.head != NULL)
         post_pump(q); // not from here: a peer that answers at once must not grow the stack
     pthread_mutex_unlock(&q->lock);
 }
 
+static void finish(struct send *s, const struct verdict *v)
+{
+    struct record *r = s->record;
+    count_outcome(s->queue, r, v, s->retry.attempts);
+    end_record(s->queue, r, v);
+    leave_sender(s, NULL);
+}
+
+// --- a record too large for the peer becomes several ---
+
+struct splitting {
+    struct job job;
+    struct loop_task task;
+    struct send *send;
+    struct verdict refusal; // the peer's
+    struct record_list parts;
+    enum err_code rc;
+    struct err e;
+};
+
+// The parts take over what the whole was charged for.
+static void move_charge(struct queue *q, struct record *whole, struct record *parts)
+{
+    size_t wanted = 0;
+    for (const struct record *r = parts; r != NULL; r = r->next)
+        wanted += record_bytes(r);
+    // Together they are larger: each has its own dictionary. They are there already, so a budget without room for the
+    // difference does without it.
+    if (parts != NULL && budget_try_change(q->options.budget, whole->charged_bytes, wanted))
+        whole->charged_bytes = wanted;
+    for (struct record *r = parts; r != NULL; r = r->next) {
+        r->charged_bytes = record_bytes(r) < whole->charged_bytes ? record_bytes(r) : whole->charged_bytes;
+        whole->charged_bytes -= r->charged_bytes;
+    }
+}
+
+static void replace(struct send *s, struct record_list *list)
+{
+    struct queue *q = s->queue;
+    struct record *whole = s->record;
+    const struct verdict dropped = record_list_verdict(list);
+    struct record *parts = record_list_take(list);
+    move_charge(q, whole, parts);
+    for (struct record *r = parts; r != NULL; r = r->next) {
+        r->ticket = whole->ticket;
+        r->queue = q;
+        r->created_nanos = whole->created_nanos;
+        ticket_record_admitted(r->ticket);
+    }
+    end_record(q, whole, &dropped);
+    leave_sender(s, parts);
+}
+
+static void run_split_done(struct loop_task *task)
+{
+    struct splitting *x = CONTAINER_OF(task, struct splitting, task);
+    struct send *s = x->send;
+    if (x->rc == ERR_OK) {
+        replace(s, &x->parts);
+    } else if (x->rc == ERR_MEMORY) {
+        const struct verdict again = verdict_make(VERDICT_RETRY, "%s", x->e.text);
+        send_done(s, &again);
+    } else {
+        log_error(&s->queue->options.log, "cannot split a request: %s", x->e.text);
+        finish(s, &x->refusal);
+    }
+    record_list_fini(&x->parts);
+    free(x);
+}
+
+static void run_split(struct job *job)
+{
+    struct splitting *x = CONTAINER_OF(job, struct splitting, job);
+    const struct queue_options *o = &x->send->queue->options;
+    x->rc = o->split(o->arg, x->send->record, &x->parts, &x->e);
+    loop_post(o->loop, &x->task);
+}
+
+static void split(struct send *s, const struct verdict *refusal)
+{
+    struct splitting *x = MEM_NEW(struct splitting);
+    x->job.run = run_split;
+    x->task.run = run_split_done;
+    x->send = s;
+    x->refusal = *refusal;
+    record_list_init(&x->parts);
+    workers_submit(s->queue->options.workers, &x->job);
+}
+
+// --- the outcome of an attempt ---
+
 void send_done(struct send *s, const struct verdict *v)
 {
     struct queue *q = s->queue;
+    if (v->too_large && q->options.split != NULL) {
+        split(s, v);
+        return;
+    }
+    if (v->kind >= VERDICT_RETRY && s->began_nanos >= q->worked_nanos)
+        tell_trouble(q, v);
     if (v->kind != VERDICT_RETRY) {
         finish(s, v);
         return;
     }
     note_failing(q, s, v->text);
     int64_t wait = retry_next(&s->retry, q->options.retry, clock_monotonic_nanos(q->options.clock),
-                              v->retry_after_nanos, next_random(q));
+                              v->retry_after_nanos, random_unit(&q->random));
     if (wait < 0 || q->draining) {
         finish(s, v);
         return;
@@ -518,9 +663,9 @@ void queue_abandon(struct queue *q)
     }
     if (records != 0)
         log_error(&q->options.log,
-                  "%" PRIu64 " requests (%" PRIu64 " samples) could not be sent before the end; files among them are "
-                  "read again at the next start, the rest is lost",
-                  records, samples);
+                  "%s (%s) could not be sent before the end; files among them are read again at the next start, the "
+                  "rest is lost",
+                  TEXT_COUNT(records, "request"), TEXT_COUNT(samples, "sample"));
 }
 
 static void on_timer_closed(uv_handle_t *handle)

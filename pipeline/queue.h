@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "pipeline/consumer.h"
+#include "pipeline/health.h"
 #include "pipeline/retry.h"
+#include "pipeline/worker.h"
 
 enum queue_sizer { QUEUE_REQUESTS, QUEUE_ITEMS, QUEUE_BYTES };
 enum queue_on_full { QUEUE_REFUSE, QUEUE_DROP_NEW, QUEUE_DROP_OLDEST };
@@ -33,6 +35,9 @@ struct queue_options {
     const char *exporter_id;
     // On the loop's thread; calls send_done exactly once, now or later.
     void (*send)(void *arg, struct send *s);
+    // On a worker: smaller records out of one that the peer finds too large, see exporters/exporter.h. NULL = none can.
+    enum err_code (*split)(void *arg, const struct record *r, struct record_list *out, struct err *e);
+    struct workers *workers; // where split runs
     void *arg;
     uint64_t random_seed; // of the jitter
 };
@@ -49,9 +54,12 @@ bool queue_holds(const struct queue *q);
 void queue_commit(struct queue *q, struct record *r);
 
 const struct record *send_record(const struct send *s);
-// The outcome of one attempt; RETRY starts the back-off. On the loop's thread.
+// The outcome of one attempt; RETRY starts the back-off, too_large has parts take the record's place in front of all that
+// waits. On the loop's thread.
 void send_done(struct send *s, const struct verdict *v);
 
+// Any thread.
+void queue_health(struct queue *q, struct queue_health *out);
 // Nothing waits, nothing is in flight. Any thread.
 bool queue_idle(struct queue *q);
 // Shutdown: whoever backs off tries once more now, and the next failure of any record is its last.

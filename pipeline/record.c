@@ -16,12 +16,20 @@ void record_destroy(struct record **r)
     if (*r == NULL)
         return;
     free((*r)->data);
+    free((*r)->header_values);
     free(*r);
     *r = NULL;
 }
 
+void record_list_drop(struct record_list *l, const char *text)
+{
+    if (l->dropped == NULL)
+        l->dropped = mem_copy_text(text);
+}
+
 void record_list_fini(struct record_list *l)
 {
+    free(l->dropped);
     while (l->head != NULL) {
         struct record *r = l->head;
         l->head = r->next;

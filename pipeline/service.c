@@ -6,6 +6,7 @@
 #include "exporters/exporter.h"
 #include "extensions/extension.h"
 #include "pipeline/graph.h"
+#include "pipeline/health.h"
 #include "pipeline/trim.h"
 
 #include <inttypes.h>
@@ -42,6 +43,8 @@ struct service {
     struct endpoint_settings metrics_settings;
     struct instance_owner owner;
     struct graph *graph;
+    pthread_mutex_t health_lock; // of health, and of the instances' queues against those who look at them
+    struct service_health health;
     // Loop 0.
     enum phase phase;
     int exit_code;
@@ -92,6 +95,49 @@ static struct storage *find_storage(void *service, const char *extension_id, str
         return NULL;
     }
     return x->module->storage(x);
+}
+
+static struct authenticator *find_authenticator(void *service, const char *extension_id, unsigned role, struct err *e)
+{
+    struct extension *x = (struct extension *)service_component(service, KIND_EXTENSION, extension_id);
+    if (x == NULL || x->module->authenticator == NULL ||
+        (x->module->auth_roles(x->component.instance->plan->settings) & role) == 0) {
+        err_set(e, ERR_INVALID, "no authenticator \"%s\" is started: list it in service.extensions", extension_id);
+        return NULL;
+    }
+    return x->module->authenticator(x);
+}
+
+// --- health ---
+
+static void set_health(struct service *s, enum service_phase phase)
+{
+    pthread_mutex_lock(&s->health_lock);
+    s->health = (struct service_health){phase, clock_wall_nanos(s->clock)};
+    pthread_mutex_unlock(&s->health_lock);
+}
+
+static void read_health(void *service, struct service_health *out)
+{
+    struct service *s = service;
+    pthread_mutex_lock(&s->health_lock);
+    *out = s->health;
+    pthread_mutex_unlock(&s->health_lock);
+}
+
+static bool read_exporter_health(void *service, size_t i, struct exporter_health *out)
+{
+    struct service *s = service;
+    if (s->instances[KIND_EXPORTER] == NULL || i >= kind_count(s, KIND_EXPORTER))
+        return false;
+    const struct instance *x = &s->instances[KIND_EXPORTER][i];
+    pthread_mutex_lock(&s->health_lock);
+    bool there = x->queue != NULL;
+    if (there)
+        queue_health(x->queue, &out->queue);
+    pthread_mutex_unlock(&s->health_lock);
+    out->id = there ? x->plan->id : NULL;
+    return there;
 }
 
 // --- start ---
@@ -203,6 +249,12 @@ static void send_record_by(void *arg, struct send *send)
     x->module->send(x, send);
 }
 
+static enum err_code split_record_by(void *arg, const struct record *r, struct record_list *out, struct err *e)
+{
+    struct exporter *x = arg;
+    return x->module->split(x, r, out, e);
+}
+
 static void create_queues(struct service *s)
 {
     for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++) {
@@ -218,6 +270,8 @@ static void create_queues(struct service *s)
             .metrics = s->metrics,
             .exporter_id = x->plan->id,
             .send = send_record_by,
+            .split = ((struct exporter *)x->component)->module->split != NULL ? split_record_by : NULL,
+            .workers = s->workers,
             .arg = x->component,
             .random_seed = hash_bytes(x->plan->id, strlen(x->plan->id)),
         };
@@ -295,6 +349,7 @@ static void for_each_queue(struct service *s, void (*call)(void *queue))
 static void begin_drain(struct service *s)
 {
     log_info(&s->logger, "Starting shutdown...");
+    set_health(s, SERVICE_ENDING);
     s->phase = PHASE_DRAIN;
     s->drain_deadline_nanos = clock_monotonic_nanos(s->clock) + s->options->plan->service.shutdown_timeout_nanos;
     for (size_t i = 0; s->instances[KIND_RECEIVER] != NULL && i < kind_count(s, KIND_RECEIVER); i++)
@@ -340,7 +395,12 @@ static void on_queue_closed(void *arg)
 static void call_close_queue(void *arg)
 {
     struct instance *x = arg;
-    queue_close(&x->queue, on_queue_closed, x->component);
+    struct service *s = CONTAINER_OF(x->owner, struct service, owner);
+    pthread_mutex_lock(&s->health_lock);
+    struct queue *q = x->queue;
+    x->queue = NULL;
+    pthread_mutex_unlock(&s->health_lock);
+    queue_close(&q, on_queue_closed, x->component);
 }
 
 static void close_queues(struct service *s)
@@ -485,6 +545,8 @@ static void run_ready(struct loop_task *task)
     struct service *s = CONTAINER_OF(task, struct service, ready_task);
     if (s->options->feature_gates != NULL)
         log_info(&s->logger, "feature gates have no meaning here: %s", s->options->feature_gates);
+    if (s->phase == PHASE_RUN)
+        set_health(s, SERVICE_READY);
     log_info(&s->logger, "Everything is ready. Begin running and processing data.");
     if (s->options->on_ready != NULL)
         s->options->on_ready(s->options->arg, s);
@@ -508,6 +570,7 @@ static void free_all(struct service *s)
     log_info(&s->logger, "Shutdown complete.");
     log_destroy(&s->log);
     arena_fini(&s->arena);
+    pthread_mutex_destroy(&s->health_lock);
 }
 
 int service_run(const struct service_options *options)
@@ -523,10 +586,21 @@ int service_run(const struct service_options *options)
     arena_init(&s.arena, 0);
     init_log(&s);
     s.metrics = metrics_create();
+    CHECK(pthread_mutex_init(&s.health_lock, NULL) == 0);
+    set_health(&s, SERVICE_STARTING);
     init_threads(&s);
     register_metrics(&s);
     s.owner = (struct instance_owner){&s.loops[0], on_instance_stopped};
-    s.env = (struct component_env){s.workers, &s.budget, s.metrics, s.clock, &s, find_storage, request_stop};
+    s.env = (struct component_env){s.workers,
+                                   &s.budget,
+                                   s.metrics,
+                                   s.clock,
+                                   &s,
+                                   find_storage,
+                                   find_authenticator,
+                                   read_health,
+                                   read_exporter_health,
+                                   request_stop};
     handle_signals(&s);
     if (start_all(&s, &e) == ERR_OK) {
         s.ready_task.run = run_ready;

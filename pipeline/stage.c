@@ -2,9 +2,8 @@
 #include "pipeline/stage.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "processors/processor.h"
-
-#include <inttypes.h>
 
 struct stage {
     struct consumer consumer;
@@ -52,7 +51,7 @@ static void fail(struct stage *s, struct delivery *d, enum err_code rc, const st
 {
     const struct component *c = s->instance->component;
     metric_add(s->failed, (int64_t)d->batch->sample_count);
-    log_error(&c->log, "cannot process a batch of %" PRIu64 " samples: %s", d->batch->sample_count, e->text);
+    log_error(&c->log, "cannot process a batch of %s: %s", TEXT_COUNT(d->batch->sample_count, "sample"), e->text);
     struct verdict v =
         verdict_make(rc == ERR_MEMORY ? VERDICT_RETRY : VERDICT_REFUSED, "processor %s: %s", c->id, e->text);
     delivery_end(d, &v);
@@ -63,7 +62,9 @@ static void process(struct stage *s, struct delivery d)
     struct processor *p = (struct processor *)s->instance->component;
     struct err e = {0};
     metric_add(s->incoming, (int64_t)d.batch->sample_count);
-    enum err_code rc = run_processor(s, p, &d.batch, &e);
+    enum err_code rc = p->takes_unread ? ERR_OK : delivery_open(&d, &e);
+    if (rc == ERR_OK)
+        rc = run_processor(s, p, &d.batch, &e);
     if (rc != ERR_OK) {
         fail(s, &d, rc, &e);
         return;

@@ -80,6 +80,7 @@ static enum err_code create(struct processor *self, const void *settings, struct
     const struct attributes_settings *s = settings;
     arena_init(&p->arena, 0);
     p->plan.place = (enum attribute_place)s->level;
+    self->takes_unread = p->plan.place == PLACE_RESOURCE || p->plan.place == PLACE_SCOPE;
     enum err_code rc = actions_create(&s->actions, &p->arena, &p->plan.steps, e);
     if (rc == ERR_OK)
         rc = matcher_create(&s->include, &p->plan.include, e);

@@ -12,6 +12,9 @@ struct processor_module;
 struct processor {
     struct component component;
     const struct processor_module *module;
+    // Set by create when process reads and changes the attributes of resources and scopes alone: it is given unread
+    // batches (profile/origin.h), too.
+    bool takes_unread;
 };
 
 struct processor_module {

@@ -73,6 +73,7 @@ static enum err_code create(struct processor *self, const void *settings, struct
     p->scope = relabel_settings_includes(s, "scope");
     p->profile = relabel_settings_includes(s, "profile");
     p->trace = s->trace;
+    self->takes_unread = p->level == RELABEL_RESOURCE && !p->profile && !p->trace;
     if (p->level == RELABEL_RESOURCE && !p->scope && !p->profile && !p->trace) {
         p->cache = MEM_NEW(struct relabel_cache);
         relabel_cache_init(p->cache);

@@ -36,6 +36,7 @@ static enum err_code create(struct processor *self, const void *settings, struct
     struct resource_edit *p = (struct resource_edit *)self;
     arena_init(&p->arena, 0);
     p->plan.place = PLACE_RESOURCE;
+    self->takes_unread = true;
     return actions_create(&((const struct resource_settings *)settings)->actions, &p->arena, &p->plan.steps, e);
 }
 

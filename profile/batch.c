@@ -2,6 +2,7 @@
 #include "profile/batch.h"
 
 #include "base/mem.h"
+#include "profile/origin.h"
 #include "profile/pointer_map.h"
 
 static void retain(_Atomic uint32_t *refs)
@@ -150,6 +151,7 @@ void batch_unref(struct batch **b)
     }
     free_array(old->resources);
     dictionary_unref(&old->dictionary);
+    origin_unref(&old->origin);
     free(old);
 }
 
@@ -223,7 +225,8 @@ static size_t resource_bytes(const struct resource *r, struct pointer_map *seen)
 size_t batch_memory_bytes(const struct batch *b)
 {
     struct pointer_map seen = {0};
-    size_t sum = sizeof *b + b->resource_count * sizeof(struct resource *) + b->dictionary->bytes;
+    size_t sum = sizeof *b + b->resource_count * sizeof(struct resource *);
+    sum += (b->dictionary == NULL ? 0 : b->dictionary->bytes) + (b->origin == NULL ? 0 : b->origin->bytes);
     for (uint32_t i = 0; i < b->resource_count; i++)
         sum += resource_bytes(b->resources[i], &seen);
     pointer_map_fini(&seen);

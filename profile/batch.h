@@ -10,8 +10,7 @@
 // Element 0 of every table is its zero value, always. All ids are u32 indexes into the dictionary and were
 // checked when the batch was built: readers do not check again.
 //
-// The place of the origin (the bytes a batch came from, with encoding and compression) is `struct batch`;
-// it comes with the OTLP transports.
+// A batch may have an origin, the bytes it came from, and be unread at first: see profile/origin.h.
 #ifndef PROFILE_BATCH_H
 #define PROFILE_BATCH_H
 
@@ -140,12 +139,16 @@ struct resource {
     uint32_t entity_ref_count;
     struct scope *const *scopes;
     uint32_t scope_count;
+    uint32_t origin_index; // its place in the batch's origin, if there is one
     struct arena arena;
 };
 
+struct origin;
+
 struct batch {
     _Atomic uint32_t refs;
-    struct dictionary *dictionary;
+    struct dictionary *dictionary; // NULL = unread
+    struct origin *origin;         // NULL = none
     struct resource *const *resources;
     uint32_t resource_count;
     // Totals, so that nobody counts again.

@@ -146,6 +146,18 @@ static bool edit_scopes(struct part_edit *p, uint32_t index, struct resource *r,
     return *out != NULL;
 }
 
+// The bytes the batch came from still hold all the rest.
+static enum err_code replace_parts(struct batch **b, struct resource **list, uint32_t count, struct err *e)
+{
+    struct batch *before = batch_ref(*b);
+    struct dictionary *d = before->dictionary == NULL ? NULL : dictionary_ref(before->dictionary);
+    enum err_code code = batch_replace(b, d, list, count, e);
+    if (code == ERR_OK)
+        batch_keep_origin(*b, before);
+    batch_unref(&before);
+    return code;
+}
+
 enum err_code batch_change_part_attributes(struct batch **b, const struct part_attributes_change *c, struct err *e)
 {
     struct part_edit p = {.change = c, .e = e};
@@ -160,7 +172,7 @@ enum err_code batch_change_part_attributes(struct batch **b, const struct part_a
             list[count++] = new;
     }
     if (ok && changed && count > 0)
-        return batch_replace(b, dictionary_ref((*b)->dictionary), list, count, e);
+        return replace_parts(b, list, count, e);
     resources_drop(list, count);
     if (ok && changed)
         batch_unref(b);

@@ -17,7 +17,10 @@ struct profile_walk {
 struct resource **batch_walk_profiles(const struct batch *b, const struct profile_walk *w, bool *changed_out) MUST_USE;
 void resources_drop(struct resource **list, uint32_t count); // list may be NULL
 
-// *b becomes a batch of these resources; the dictionary and the list are taken over in every case.
+// profile/origin.c: `to` comes from the same bytes as `from`, with changed attributes of resources or scopes.
+void batch_keep_origin(struct batch *to, const struct batch *from);
+
+// *b becomes a batch of these resources; the dictionary (NULL: unread) and the list are taken over in every case.
 enum err_code batch_replace(struct batch **b, struct dictionary *dictionary, struct resource **resources,
                             uint32_t count, struct err *e) MUST_USE;
 

@@ -103,6 +103,7 @@ static bool fill_resource(struct resource *to, const struct resource *from, cons
         return false;
     to->attribute_count = attribute_count;
     to->dropped_attributes_count = from->dropped_attributes_count;
+    to->origin_index = from->origin_index;
     for (uint32_t i = 0; i < scope_count; i++)
         list[i] = scopes[i];
     to->scopes = list;

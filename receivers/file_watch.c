@@ -3,9 +3,9 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -213,7 +213,8 @@ static bool settle_outcome(struct watched *f, const struct profile_file *p)
     case FILE_SENT:
     case FILE_PARTIAL:
         w->blocked = false;
-        log_debug(logger(w), "%s is sent: %" PRIu64 " profiles, %" PRIu64 " samples", f->path, p->profiles, p->samples);
+        log_debug(logger(w), "%s is sent: %s, %s", f->path, TEXT_COUNT(p->profiles, "profile"),
+                  TEXT_COUNT(p->samples, "sample"));
         profile_file_log_report(p);
         remember(f);
         return false;
@@ -479,7 +480,7 @@ static void note_first_scan(struct file_watch *w)
     if (w->first_scan_done)
         return;
     w->first_scan_done = true;
-    log_info(logger(w), "watching %zu files, %zu of them to be sent", w->count, w->ready_count);
+    log_info(logger(w), "watching %s, %zu of them to be sent", TEXT_COUNT(w->count, "file"), w->ready_count);
 }
 
 static void run_scan_done(struct loop_task *task)

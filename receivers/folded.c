@@ -121,7 +121,7 @@ const struct receiver_module folded_receiver = {
             .fields = folded_fields,
             .check = check_settings,
         },
-    .transport = "file",
+    .transports = {"file"},
     .create = create,
     .start = start,
     .close = close_receiver,

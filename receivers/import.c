@@ -384,7 +384,7 @@ const struct receiver_module import_receiver = {
             .instance_size = sizeof(struct import),
             .fields = import_fields,
         },
-    .transport = "file",
+    .transports = {"file"},
     .create = create,
     .start = start,
     .close = close_receiver,

@@ -38,7 +38,7 @@ static void show_bar(struct import_summary *s)
     memset(bar, '.', BAR_WIDTH);
     memset(bar, '#', full);
     bar[BAR_WIDTH] = '\0';
-    fprintf(stderr, "\r\033[K[%s] %zu of %zu files, %s", bar, s->ended, s->found,
+    fprintf(stderr, "\r\033[K[%s] %zu of %s, %s", bar, s->ended, TEXT_COUNT(s->found, "file"),
             text_bytes(bytes, sizeof bytes, s->bytes));
     fflush(stderr);
     s->shown_nanos = now;
@@ -158,9 +158,10 @@ void import_summary_print(const struct import_summary *s)
     char bytes[32];
     clear_bar(s);
     double seconds = (double)(clock_monotonic_nanos(&clock_system) - s->started_nanos) / (double)NANOS_PER_SECOND;
-    printf("%s %zu of %zu files: %" PRIu64 " profiles, %" PRIu64 " samples, %s in %.2f s\n",
-           s->dry_run ? "would send" : "sent", s->outcomes[FILE_SENT] + s->outcomes[FILE_PARTIAL], s->found,
-           s->profiles, s->samples, text_bytes(bytes, sizeof bytes, s->bytes), seconds);
+    printf("%s %zu of %s: %s, %s, %s in %.2f s\n", s->dry_run ? "would send" : "sent",
+           s->outcomes[FILE_SENT] + s->outcomes[FILE_PARTIAL], TEXT_COUNT(s->found, "file"),
+           TEXT_COUNT(s->profiles, "profile"), TEXT_COUNT(s->samples, "sample"),
+           text_bytes(bytes, sizeof bytes, s->bytes), seconds);
     if (s->outcomes[FILE_KNOWN] != 0)
         printf("  %zu skipped: the same content was sent under another name\n", s->outcomes[FILE_KNOWN]);
     if (s->skipped != 0)

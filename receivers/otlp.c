@@ -2,6 +2,7 @@
 // OTLP over gRPC and HTTP: keys, listeners, start and stop.
 #include "receivers/otlp.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "receivers/otlp_request.h"
 
@@ -14,6 +15,8 @@
 
 static const struct field grpc_tls_fields[] = {SERVER_TLS_FIELDS(GRPC_AT)};
 static const struct field http_tls_fields[] = {SERVER_TLS_FIELDS(HTTP_AT)};
+static const struct field grpc_auth_fields[] = {SERVER_AUTH_FIELDS(GRPC_AT)};
+static const struct field http_auth_fields[] = {SERVER_AUTH_FIELDS(HTTP_AT)};
 
 #define KEEPALIVE_FIELD(name_, member_, help_)                                                                         \
     {.name = (name_),                                                                                                  \
@@ -34,17 +37,38 @@ static const struct field server_parameters_fields[] = {
     {.name = NULL},
 };
 
+// The Collector's own defaults, 5m and false, end connections of clients with the customary keepalive of 10s.
+static const struct field enforcement_policy_fields[] = {
+    {.name = "min_time",
+     .type = FIELD_DURATION,
+     .offset = SETTING(ping_least_nanos),
+     .default_text = "5s",
+     .min = 0,
+     .max = 86400e9,
+     .help = "between PINGs of a client; the third that comes earlier ends the connection; 0 = no bound"},
+    {.name = "permit_without_stream",
+     .type = FIELD_BOOL,
+     .offset = SETTING(may_ping_without_stream),
+     .default_text = "true",
+     .help = "PINGs while no request runs"},
+    {.name = NULL},
+};
+
 static const struct field keepalive_fields[] = {
     {.name = "server_parameters",
      .type = FIELD_STRUCT,
      .fields = server_parameters_fields,
      .help = "life of a connection"},
-    {.name = "enforcement_policy", .type = FIELD_IGNORED, .help = "floods of PINGs end a connection in any case"},
+    {.name = "enforcement_policy",
+     .type = FIELD_STRUCT,
+     .fields = enforcement_policy_fields,
+     .help = "how often clients may ping"},
     {.name = NULL},
 };
 
 static const struct field grpc_fields[] = {
     SERVER_FIELDS(GRPC_AT, "localhost:4317", grpc_tls_fields),
+    SERVER_AUTH_FIELD(grpc_auth_fields),
     {.name = "max_recv_msg_size_mib",
      .type = FIELD_INT,
      .offset = SETTING(max_message_mib),
@@ -93,6 +117,7 @@ static const struct field cors_fields[] = {
 
 static const struct field http_fields[] = {
     SERVER_FIELDS(HTTP_AT, "localhost:4318", http_tls_fields),
+    SERVER_AUTH_FIELD(http_auth_fields),
     {.name = "profiles_url_path",
      .type = FIELD_STRING,
      .offset = SETTING(path),
@@ -270,6 +295,7 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     (void)e;
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     r->settings = settings;
+    random_init(&r->random, hash_bytes(self->component.id, strlen(self->component.id)));
     return ERR_OK;
 }
 
@@ -282,6 +308,8 @@ static void apply_keepalive(const struct otlp_settings *s, struct http_server_op
     o->max_age_grace_nanos = s->max_age_grace_nanos;
     o->ping_after_nanos = s->ping_after_nanos;
     o->ping_timeout_nanos = s->ping_timeout_nanos;
+    o->ping_least_nanos = s->ping_least_nanos;
+    o->pings_need_stream = !s->may_ping_without_stream;
 }
 
 static void log_address(const struct otlp_listener *l, int protocol, const char *endpoint)
@@ -325,11 +353,24 @@ static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct
     return ERR_OK;
 }
 
+static enum err_code find_authenticators(struct otlp_receiver *r, struct err *e)
+{
+    enum err_code rc = ERR_OK;
+    for (int p = 0; rc == ERR_OK && p < OTLP_PROTOCOLS; p++) {
+        const char *id = r->settings->servers[p].authenticator;
+        if (r->settings->has[p] && id != NULL)
+            rc = server_auth_create(&r->receiver.component, id, p == OTLP_GRPC ? "grpc" : "http", &r->auth[p], e);
+    }
+    return rc;
+}
+
 static enum err_code start(struct receiver *self, struct err *e)
 {
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     bool shared = is_shared(r->settings);
-    enum err_code rc = r->settings->has[OTLP_GRPC] ? open_listener(r, OTLP_GRPC, e) : ERR_OK;
+    enum err_code rc = find_authenticators(r, e);
+    if (rc == ERR_OK && r->settings->has[OTLP_GRPC])
+        rc = open_listener(r, OTLP_GRPC, e);
     r->listeners[OTLP_GRPC].serves[OTLP_HTTP] = shared;
     if (rc == ERR_OK && r->settings->has[OTLP_HTTP] && !shared)
         rc = open_listener(r, OTLP_HTTP, e);
@@ -339,6 +380,7 @@ static enum err_code start(struct receiver *self, struct err *e)
 static void close_receiver(struct receiver *self)
 {
     struct otlp_receiver *r = (struct otlp_receiver *)self;
+    r->closing = true;
     for (int p = 0; p < OTLP_PROTOCOLS; p++)
         if (r->listeners[p].server != NULL)
             http_server_drain(r->listeners[p].server, NULL, NULL);
@@ -371,7 +413,9 @@ static void stop(struct receiver *self)
 
 static void destroy(struct receiver *self)
 {
-    (void)self;
+    struct otlp_receiver *r = (struct otlp_receiver *)self;
+    for (int p = 0; p < OTLP_PROTOCOLS; p++)
+        server_auth_destroy(&r->auth[p]);
 }
 
 const struct receiver_module otlp_receiver = {
@@ -384,7 +428,7 @@ const struct receiver_module otlp_receiver = {
             .fields = otlp_fields,
             .check = check_settings,
         },
-    .transport = "http",
+    .transports = {[OTLP_GRPC] = "grpc", [OTLP_HTTP] = "http"},
     .create = create,
     .start = start,
     .close = close_receiver,

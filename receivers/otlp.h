@@ -3,10 +3,14 @@
 #ifndef RECEIVERS_OTLP_H
 #define RECEIVERS_OTLP_H
 
+#include "base/random.h"
 #include "codec/compress.h"
 #include "net/grpc_message.h"
 #include "receivers/receiver.h"
+#include "receivers/server_auth.h"
 #include "receivers/server_settings.h"
+
+#define OTLP_GRPC_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 
 enum { OTLP_GRPC, OTLP_HTTP, OTLP_PROTOCOLS };
 
@@ -21,6 +25,8 @@ struct otlp_settings {
     // grpc
     int64_t max_message_mib, max_streams;
     int64_t max_idle_nanos, max_age_nanos, max_age_grace_nanos, ping_after_nanos, ping_timeout_nanos; // 0 = default
+    int64_t ping_least_nanos;
+    bool may_ping_without_stream;
     // http
     const char *path;
     uint64_t max_body_bytes;
@@ -28,10 +34,14 @@ struct otlp_settings {
     struct config_pairs response_headers;
 };
 
+// Of calls that may stay open for long (grpc_call.h).
+enum otlp_slot { OTLP_SLOT_NONE, OTLP_SLOT_WATCH, OTLP_SLOT_REFLECTION, OTLP_SLOTS };
+
 struct otlp_listener {
     struct otlp_receiver *receiver;
     struct http_server *server; // NULL: closed or never opened
     bool serves[OTLP_PROTOCOLS];
+    size_t open_calls[OTLP_SLOTS];
 };
 
 // Everything on the loop's thread.
@@ -39,8 +49,11 @@ struct otlp_receiver {
     struct receiver receiver;
     const struct otlp_settings *settings;
     struct otlp_listener listeners[OTLP_PROTOCOLS];
+    struct server_auth *auth[OTLP_PROTOCOLS]; // NULL = everybody may send
+    struct random random;                     // of the times to come again
     unsigned open_servers;
     size_t requests; // alive, answered or not
+    bool closing;    // takes nothing new
     bool stopping;
 };
 
@@ -57,6 +70,7 @@ enum otlp_fate {
     OTLP_BUSY, // the same again later
     OTLP_REFUSED,
     OTLP_TOO_SLOW,
+    OTLP_UNAUTHENTICATED,
     OTLP_LATE, // past the client's own timeout
     OTLP_NO_MEDIA_TYPE,
     OTLP_NO_ENCODING,
@@ -69,7 +83,8 @@ struct otlp_outcome {
     enum otlp_fate fate;
     const char *text;          // NULL = none
     uint64_t rejected;         // profiles, when TAKEN
-    int64_t retry_after_nanos; // BUSY; 0 = a second
+    int64_t retry_after_nanos; // BUSY, at least; 0 = a second
+    const char *challenge;     // UNAUTHENTICATED; for WWW-Authenticate
 };
 
 // Ends the exchange.
@@ -86,12 +101,13 @@ struct otlp_grpc_answer {
 };
 
 void otlp_answer_grpc(struct http_exchange *x, const struct otlp_grpc_answer *a);
+// A message of an answer that has several; left empty.
+void otlp_send_grpc(struct http_exchange *x, struct buf *message);
 
 // A new head: answers, or makes a request (otlp_request.h).
 void otlp_http_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
 void otlp_grpc_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
 bool otlp_is_grpc(const struct http_exchange *x);
-void otlp_grpc_health(struct http_exchange *x, struct bytes message);
 
 // "1" or absent, once. Else *text_out says why not.
 bool otlp_version_ok(const struct http_exchange *x, const char **text_out);

@@ -10,6 +10,7 @@
 enum { ANSWER_MAX_BYTES = 16 << 10, HEADERS_OF_OUR_OWN = 8 };
 
 #define DEFAULT_RETRY_NANOS NANOS_PER_SECOND
+#define RETRY_SPREAD_NANOS (3 * NANOS_PER_SECOND)
 
 static const struct {
     int http;
@@ -22,12 +23,21 @@ static const struct {
     [OTLP_BUSY] = {503, GRPC_UNAVAILABLE, "there is too much to do now"},
     [OTLP_REFUSED] = {400, GRPC_INVALID_ARGUMENT, "the profiles were refused"},
     [OTLP_TOO_SLOW] = {408, GRPC_DEADLINE_EXCEEDED, "the request body came too slowly"},
+    [OTLP_UNAUTHENTICATED] = {401, GRPC_UNAUTHENTICATED, "the credentials are missing or not known"},
     [OTLP_LATE] = {504, GRPC_DEADLINE_EXCEEDED, "the request's own timeout has passed"},
     [OTLP_NO_MEDIA_TYPE] = {415, GRPC_UNIMPLEMENTED, "this media type is not taken"},
     [OTLP_NO_ENCODING] = {415, GRPC_UNIMPLEMENTED, "this encoding is not taken; taken are " OTLP_ENCODINGS},
     [OTLP_NO_METHOD] = {405, GRPC_UNIMPLEMENTED, "this method is not taken: use POST"},
     [OTLP_NO_SUCH_PATH] = {404, GRPC_UNIMPLEMENTED, "there is nothing here"},
 };
+
+// Never the same time for all that are refused at once: they would come back at once.
+static int64_t retry_delay(const struct otlp_listener *l, const struct otlp_outcome *o)
+{
+    int64_t least = o->retry_after_nanos > 0 ? o->retry_after_nanos : DEFAULT_RETRY_NANOS;
+    int64_t whole_seconds = (least + NANOS_PER_SECOND - 1) / NANOS_PER_SECOND * NANOS_PER_SECOND;
+    return whole_seconds + (int64_t)(random_unit(&l->receiver->random) * (double)RETRY_SPREAD_NANOS);
+}
 
 // --- HTTP ---
 
@@ -105,11 +115,13 @@ static void fill_head(struct head *h, const struct otlp_listener *l, const struc
     add_cors(h, &s->cors, x);
     if (o->fate == OTLP_NO_METHOD)
         add(h, "allow", "POST");
+    if (o->challenge != NULL)
+        add(h, "www-authenticate", o->challenge);
     if (o->fate == OTLP_NO_ENCODING)
         add(h, "accept-encoding", OTLP_ENCODINGS);
     if (o->fate == OTLP_BUSY) {
-        int64_t seconds = (o->retry_after_nanos + NANOS_PER_SECOND - 1) / NANOS_PER_SECOND;
-        snprintf(h->retry_after, sizeof h->retry_after, "%" PRId64, seconds > 0 ? seconds : 1);
+        int64_t seconds = retry_delay(l, o) / NANOS_PER_SECOND;
+        snprintf(h->retry_after, sizeof h->retry_after, "%" PRId64, seconds);
         add(h, "retry-after", h->retry_after);
     }
 }
@@ -174,11 +186,9 @@ void otlp_answer_preflight(const struct otlp_listener *l, struct http_exchange *
 
 // --- gRPC ---
 
-static void answer_grpc(struct http_exchange *x, const struct otlp_outcome *o)
+static void answer_grpc(const struct otlp_listener *l, struct http_exchange *x, const struct otlp_outcome *o)
 {
     struct buf message;
-    bool final = o->fate != OTLP_BUSY;
-    int64_t delay = final ? 0 : o->retry_after_nanos > 0 ? o->retry_after_nanos : DEFAULT_RETRY_NANOS;
     buf_init(&message, ANSWER_MAX_BYTES);
     if (o->fate == OTLP_TAKEN)
         write_response(o, false, &message);
@@ -186,7 +196,7 @@ static void answer_grpc(struct http_exchange *x, const struct otlp_outcome *o)
                             .status = fates[o->fate].grpc,
                             .text = o->text != NULL ? o->text : fates[o->fate].text,
                             .message = o->fate == OTLP_TAKEN ? &message : NULL,
-                            .retry_delay_nanos = delay,
+                            .retry_delay_nanos = o->fate == OTLP_BUSY ? retry_delay(l, o) : 0,
                         });
     buf_fini(&message);
 }
@@ -195,7 +205,7 @@ void otlp_answer(const struct otlp_listener *l, struct http_exchange *x, enum ot
                  const struct otlp_outcome *outcome)
 {
     if (speech == OTLP_SPEAKS_GRPC)
-        answer_grpc(x, outcome);
+        answer_grpc(l, x, outcome);
     else
         answer_http(l, x, speech, outcome);
 }

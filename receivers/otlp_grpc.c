@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OTLP/gRPC: one unary method, and grpc.health.v1.
+// OTLP/gRPC: one unary method.
 #include "base/base64.h"
 #include "codec/otlp_status.h"
-#include "codec/wire.h"
+#include "receivers/grpc_call.h"
 #include "receivers/otlp_request.h"
 
 #include <inttypes.h>
@@ -10,11 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
-#define HEALTH_SERVICE "grpc.health.v1.Health"
 #define GRPC_TYPE "application/grpc"
 
-enum { TRAILER_MAX_BYTES = 8 << 10, HEALTH_MAX_BYTES = 1 << 10, HEALTH_SERVING = 1 };
+enum { TRAILER_MAX_BYTES = 8 << 10 };
 
 // What others send here by mistake.
 static const struct {
@@ -26,8 +24,6 @@ static const struct {
     {"/opentelemetry.proto.collector.profiles.", "OTLP profiles of this version are not taken: upgrade the sender"},
     {"/parca.debuginfo.", "debug information is not taken here: switch its upload off in the sender"},
     {"/parca.profilestore.", "Parca's own protocol is not taken here: let the sender use OTLP"},
-    {"/grpc.reflection.", "reflection is not offered"},
-    {"/" HEALTH_SERVICE "/Watch", "use Check"},
 };
 
 bool otlp_is_grpc(const struct http_exchange *x)
@@ -68,10 +64,20 @@ static void put_message(struct buf *message, struct buf *body)
     buf_clear(message);
 }
 
+static const struct http_header headers[] = {{"content-type", GRPC_TYPE},
+                                             {"grpc-accept-encoding", "identity,gzip,zstd,deflate,snappy"}};
+
+void otlp_send_grpc(struct http_exchange *x, struct buf *message)
+{
+    struct buf body;
+    put_message(message, &body);
+    http_exchange_send(
+        x, &(struct http_answer){.status = 200, .headers = headers, .header_count = COUNT_OF(headers), .body = &body});
+    buf_fini(&body);
+}
+
 void otlp_answer_grpc(struct http_exchange *x, const struct otlp_grpc_answer *a)
 {
-    static const struct http_header headers[] = {{"content-type", GRPC_TYPE},
-                                                 {"grpc-accept-encoding", "identity,gzip,zstd,deflate,snappy"}};
     struct http_header trailers[3];
     size_t count = 0;
     char code[16];
@@ -148,41 +154,16 @@ static void begin_export(struct otlp_listener *l, struct http_exchange *x)
 
 void otlp_grpc_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head)
 {
-    const struct otlp_request_options health = {.speech = OTLP_SPEAKS_GRPC,
-                                                .max_bytes = HEALTH_MAX_BYTES,
-                                                .limit_name = "a health check",
-                                                .is_health_check = true};
     if (head->version != HTTP_VERSION_2)
         http_exchange_answer_text(x, 400, "gRPC needs HTTP/2", NULL, 0);
     else if (!bytes_equal_text(head->method, "POST"))
         http_exchange_answer_text(x, 405, "gRPC needs POST", &(struct http_header){"allow", "POST"}, 1);
-    else if (bytes_equal_text(head->path, "/" HEALTH_SERVICE "/Check"))
-        otlp_request_begin(l, x, &health);
-    else if (!bytes_equal_text(head->path, "/" SERVICE "/Export"))
+    else if (grpc_health_head(l, x) || grpc_reflection_head(l, x))
+        return;
+    else if (!bytes_equal_text(head->path, "/" OTLP_GRPC_SERVICE "/Export"))
         refuse_path(x, head->path);
     else if (!l->serves[OTLP_GRPC])
         refuse(x, GRPC_UNIMPLEMENTED, "this port speaks OTLP/HTTP; OTLP/gRPC has a port of its own, by default 4317");
     else
         begin_export(l, x);
-}
-
-// HealthCheckRequest {service 1} -> HealthCheckResponse {status 1}.
-void otlp_grpc_health(struct http_exchange *x, struct bytes message)
-{
-    struct wire_reader r;
-    struct wire_field f;
-    struct bytes service = {NULL, 0};
-    wire_reader_init(&r, message);
-    while (wire_next(&r, &f))
-        if (f.number == 1 && f.type == WIRE_LEN)
-            service = f.bytes;
-    if (service.len > 0 && !bytes_equal_text(service, SERVICE)) {
-        refuse(x, GRPC_NOT_FOUND, "unknown service");
-        return;
-    }
-    struct buf out;
-    buf_init(&out, HEALTH_MAX_BYTES);
-    wire_put_uint(&out, 1, HEALTH_SERVING);
-    otlp_answer_grpc(x, &(struct otlp_grpc_answer){.status = GRPC_OK, .message = &out});
-    buf_fini(&out);
 }

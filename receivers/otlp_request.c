@@ -3,17 +3,17 @@
 
 #include "base/mem.h"
 #include "codec/otlp_json.h"
-#include "codec/otlp_messages.h"
+#include "codec/otlp_origin.h"
+#include "pipeline/claim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 enum {
-    // Of memory for each byte of a body, while it is decoded: what is taken before, corrected when more is needed.
-    MEMORY_PER_BYTE = 4,
-    MEMORY_PER_COMPRESSED_BYTE = 14,
+    // Of memory for each byte of a body, while it is read: what is taken before, corrected when more is needed.
+    MEMORY_PER_BYTE = 2,
+    MEMORY_PER_COMPRESSED_BYTE = 8,
     MEMORY_AT_LEAST = 64 << 10,
-    MORE_MEMORY = 4, // times as much, for a request that needs more
     FIRST_ROOM = 16 << 10,
 };
 
@@ -24,16 +24,19 @@ struct otlp_request {
     struct http_exchange *exchange; // NULL: nobody waits for the answer
     struct otlp_request_options options;
     int64_t deadline_nanos; // 0 = none
-    size_t charged;         // of the budget
+    struct claim claim;
     uint8_t *body;
     size_t body_len;
     struct bytes payload; // of it
     bool begun;           // the body has come
     bool held;
-    size_t too_large;  // the length a gRPC message says it has, when that is too much
-    bool never;        // there will never be room for the body
-    _Atomic bool gone; // the peer is: delivering would make a duplicate of what it sends again
+    size_t too_large;               // the length a gRPC message says it has, when that is too much
+    bool never;                     // there will never be room for the body
+    struct server_attempt *attempt; // NULL: who sends it is known
+    const char *challenge;          // of an attempt that failed
+    _Atomic bool gone;              // the peer is: delivering would make a duplicate of what it sends again
     uint64_t samples;
+    uint64_t rejected; // profiles that cannot be read; e says why the first
     enum otlp_fate fate;
     struct err e;
 };
@@ -48,6 +51,12 @@ static const struct component_env *env(const struct otlp_request *r)
     return receiver(r)->receiver.component.env;
 }
 
+static void count(const struct otlp_request *r, enum receiver_outcome outcome, uint64_t samples)
+{
+    unsigned transport = r->options.speech == OTLP_SPEAKS_GRPC ? OTLP_GRPC : OTLP_HTTP;
+    receiver_count(&receiver(r)->receiver, transport, outcome, samples);
+}
+
 // --- loop thread ---
 
 static size_t prefix_bytes(const struct otlp_request *r)
@@ -58,7 +67,8 @@ static size_t prefix_bytes(const struct otlp_request *r)
 static void end_request(struct otlp_request *r)
 {
     struct otlp_receiver *receiver_of = receiver(r);
-    budget_give(env(r)->budget, r->charged);
+    claim_end(&r->claim);
+    server_attempt_forget(&r->attempt);
     free(r->body);
     free(r);
     receiver_of->requests--;
@@ -75,16 +85,38 @@ static void answer(struct otlp_request *r, const struct otlp_outcome *outcome)
 
 static void answer_and_end(struct otlp_request *r, enum otlp_fate fate, const char *text)
 {
-    answer(r, &(struct otlp_outcome){.fate = fate, .text = text});
+    answer(r, &(struct otlp_outcome){.fate = fate, .text = text, .challenge = r->challenge});
     end_request(r);
+}
+
+// False: answered, the request may not come in.
+static bool is_admitted(struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech,
+                        struct server_attempt **attempt_out)
+{
+    struct server_auth *auth = l->receiver->auth[speech == OTLP_SPEAKS_GRPC ? OTLP_GRPC : OTLP_HTTP];
+    struct auth_answer told;
+    if (auth == NULL)
+        return true;
+    enum auth_result result = server_auth_check(auth, http_exchange_head(x), &told, attempt_out);
+    struct otlp_outcome outcome = {.fate = OTLP_UNAUTHENTICATED, .text = told.reason, .challenge = told.challenge};
+    if (result == AUTH_BUSY)
+        outcome = (struct otlp_outcome){.fate = OTLP_BUSY, .text = told.reason};
+    if (result == AUTH_REFUSED || result == AUTH_BUSY)
+        otlp_answer(l, x, speech, &outcome);
+    return result == AUTH_ACCEPTED || result == AUTH_SLOW;
 }
 
 void otlp_request_begin(struct otlp_listener *l, struct http_exchange *x, const struct otlp_request_options *options)
 {
+    struct server_attempt *attempt = NULL;
+    if (!is_admitted(l, x, options->speech, &attempt))
+        return;
     struct otlp_request *r = MEM_NEW(struct otlp_request);
+    r->attempt = attempt;
     r->listener = l;
     r->exchange = x;
     r->options = *options;
+    r->claim.budget = env(r)->budget;
     l->receiver->requests++;
     if (options->timeout_nanos > 0)
         r->deadline_nanos = clock_monotonic_nanos(env(r)->clock) + options->timeout_nanos;
@@ -106,10 +138,7 @@ static bool charge_body(struct otlp_request *r, size_t bytes)
     struct budget *b = env(r)->budget;
     size_t each = memory_for(r, bytes), half = b->limit / 2, workers = workers_count(env(r)->workers);
     size_t spare = each > half / workers ? half : each * workers;
-    if (!budget_try_change(b, r->charged, bytes + spare))
-        return false;
-    r->charged = bytes;
-    return budget_try_change(b, bytes + spare, bytes);
+    return claim_exactly(&r->claim, bytes + spare, NULL) == ERR_OK && claim_exactly(&r->claim, bytes, NULL) == ERR_OK;
 }
 
 // What a body will have in the end, as far as it is known.
@@ -155,21 +184,13 @@ static enum err_code unwrap_message(struct otlp_request *r, struct err *e)
     return ERR_OK;
 }
 
-static void answer_health(struct otlp_request *r)
-{
-    struct http_exchange *x = r->exchange;
-    r->exchange = NULL;
-    otlp_grpc_health(x, r->payload);
-    end_request(r);
-}
-
 static void submit(struct otlp_request *r)
 {
     r->job.run = run_worker;
-    r->job.node.bytes = r->charged;
+    r->job.node.bytes = r->claim.bytes;
     if (workers_try_submit(env(r)->workers, &r->job))
         return;
-    receiver_count(&receiver(r)->receiver, RECEIVER_REFUSED, 1);
+    count(r, RECEIVER_REFUSED, 1);
     answer_and_end(r, OTLP_BUSY, "the workers have too much to do now");
 }
 
@@ -182,10 +203,8 @@ void otlp_request_run(struct otlp_request *r, uint8_t *body, size_t len)
     r->payload = (struct bytes){body, len};
     enum err_code rc = prefix_bytes(r) > 0 ? unwrap_message(r, &e) : ERR_OK;
     if (rc != ERR_OK) {
-        receiver_count(&receiver(r)->receiver, RECEIVER_FAILED, 1);
+        count(r, RECEIVER_FAILED, 1);
         answer_and_end(r, rc == ERR_LIMIT ? OTLP_TOO_LARGE : OTLP_INVALID, e.text);
-    } else if (r->options.is_health_check) {
-        answer_health(r);
     } else {
         submit(r);
     }
@@ -215,7 +234,7 @@ void otlp_request_refuse(struct otlp_request *r, int status, const char *text)
     if (fate == OTLP_BUSY)
         snprintf(size, sizeof size, "service.memory_limit of %zu bytes has no room for this request now",
                  env(r)->budget->limit);
-    receiver_count(&receiver(r)->receiver, RECEIVER_REFUSED, 1);
+    count(r, RECEIVER_REFUSED, 1);
     answer_and_end(r, fate, fate == OTLP_TOO_LARGE || fate == OTLP_BUSY ? size : text);
 }
 
@@ -244,13 +263,14 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
     struct otlp_request *r = arg;
     struct otlp_outcome outcome = {
         .fate = fates[v->kind],
-        .text = v->kind != VERDICT_OK ? v->text : NULL,
-        .rejected = v->rejected_profiles,
+        .text = v->kind != VERDICT_OK ? v->text
+                : r->rejected > 0     ? r->e.text
+                                      : NULL,
+        .rejected = v->rejected_profiles + r->rejected,
         .retry_after_nanos = v->retry_after_nanos,
     };
     if (!r->held)
-        receiver_count(&receiver(r)->receiver, outcome.fate == OTLP_TAKEN ? RECEIVER_ACCEPTED : RECEIVER_REFUSED,
-                       r->samples);
+        count(r, outcome.fate == OTLP_TAKEN ? RECEIVER_ACCEPTED : RECEIVER_REFUSED, r->samples);
     r->held = true;
     answer(r, &outcome);
     if (moment == MOMENT_FINAL)
@@ -269,38 +289,17 @@ static void fail(struct otlp_request *r, enum otlp_fate fate)
 static void fail_with(struct otlp_request *r, enum err_code rc)
 {
     enum otlp_fate fate = rc == ERR_LIMIT ? OTLP_TOO_LARGE : rc == ERR_MEMORY ? OTLP_BUSY : OTLP_INVALID;
-    receiver_count(&receiver(r)->receiver, rc == ERR_MEMORY ? RECEIVER_REFUSED : RECEIVER_FAILED, 1);
+    count(r, rc == ERR_MEMORY ? RECEIVER_REFUSED : RECEIVER_FAILED, 1);
     if (rc != ERR_MEMORY)
         log_warn(&receiver(r)->receiver.component.log, "a request was refused: %s", r->e.text);
     fail(r, fate);
-}
-
-static enum err_code charge(struct otlp_request *r, size_t bytes)
-{
-    struct budget *b = env(r)->budget;
-    if (bytes > r->charged && !budget_try_change(b, r->charged, bytes))
-        return err_set(&r->e, ERR_MEMORY, "service.memory_limit of %zu bytes has no room for this request now",
-                       b->limit);
-    r->charged = bytes > r->charged ? bytes : r->charged;
-    return ERR_OK;
-}
-
-// After an attempt failed for want of room: more of it, as long as there is more to have.
-static enum err_code charge_more(struct otlp_request *r)
-{
-    size_t limit = env(r)->budget->limit;
-    if (r->charged >= limit) {
-        err_prefix(&r->e, "service.memory_limit");
-        return ERR_LIMIT;
-    }
-    return charge(r, r->charged > limit / MORE_MEMORY ? limit : r->charged * MORE_MEMORY);
 }
 
 // Every byte that inflates is charged before it is there.
 static enum err_code inflate(struct otlp_request *r, struct buf *out)
 {
     for (;;) {
-        size_t room = r->charged > r->body_len ? r->charged - r->body_len : 1;
+        size_t room = claim_room(&r->claim, r->body_len);
         bool bound = room < r->options.max_bytes;
         enum err_code rc = decompress(r->options.compression, r->payload, bound ? room : r->options.max_bytes,
                                       r->options.limit_name, out, &r->e);
@@ -308,60 +307,67 @@ static enum err_code inflate(struct otlp_request *r, struct buf *out)
             return rc;
         buf_fini(out);
         buf_init(out, SIZE_MAX);
-        rc = charge_more(r);
+        rc = claim_more(&r->claim, &r->e);
         if (rc != ERR_OK)
             return rc;
     }
 }
 
-static enum err_code decode(struct otlp_request *r, struct bytes data, struct batch **out)
+// The options' memory is what the claim has left beside the bytes of the request.
+static enum err_code read_once(struct otlp_request *r, struct otlp_arrival *a, const struct decode_options *options,
+                               struct batch **out)
+{
+    struct decode_report report = {0};
+    enum err_code rc;
+    if (r->options.speech == OTLP_SPEAKS_JSON)
+        rc = otlp_json_decode(otlp_arrival_request(a), options, out, &report, &r->e);
+    else
+        rc = otlp_arrive(a, options, out, &report, &r->e);
+    if (rc != ERR_OK)
+        return rc;
+    r->rejected = report.rejected_profiles;
+    if (r->rejected > 0)
+        r->e = report.first_bad;
+    return ERR_OK;
+}
+
+static enum err_code decode(struct otlp_request *r, struct otlp_arrival *a, struct batch **out)
 {
     const struct receiver *self = &receiver(r)->receiver;
-    bool json = r->options.speech == OTLP_SPEAKS_JSON;
     for (;;) {
         struct decode_limits limits = decode_default_limits;
-        struct decode_report report = {0};
-        size_t room = r->charged > data.len ? r->charged - data.len : 1;
+        size_t room = claim_room(&r->claim, r->body_len + a->inflated.capacity);
         bool bound = limits.max_batch_bytes == 0 || room < limits.max_batch_bytes;
         limits.max_batch_bytes = bound ? room : limits.max_batch_bytes;
         const struct decode_options options = {
             .limits = &limits,
+            .keep_good_profiles = true,
             .resource_attributes = self->resource_attributes,
             .resource_attribute_count = self->resource_attribute_count,
         };
-        enum err_code rc = (json ? otlp_json_decode : otlp_request_decode)(data, &options, out, &report, &r->e);
+        enum err_code rc = read_once(r, a, &options, out);
         if (rc != ERR_LIMIT || !bound)
             return rc;
-        rc = charge_more(r);
+        rc = claim_more(&r->claim, &r->e);
         if (rc != ERR_OK)
             return rc;
     }
 }
 
-static void free_body(struct otlp_request *r)
-{
-    free(r->body);
-    r->body = NULL;
-    r->payload = (struct bytes){NULL, 0};
-    r->body_len = 0;
-}
-
+// The body goes to the arrival, and with it to the batch or to the end.
 static enum err_code read_batch(struct otlp_request *r, struct batch **out)
 {
-    struct buf inflated;
-    buf_init(&inflated, SIZE_MAX);
-    enum err_code rc = charge(r, memory_for(r, r->body_len));
-    if (rc == ERR_OK && r->options.compression != COMPRESSION_NONE) {
-        rc = inflate(r, &inflated);
-        free_body(r);
-        r->payload = buf_bytes(&inflated);
-    }
-    if (rc == ERR_OK && r->payload.len == 0 && r->options.speech == OTLP_SPEAKS_JSON)
+    struct otlp_arrival a = {.buffer = r->body, .body = r->payload, .compression = r->options.compression};
+    r->body = NULL;
+    buf_init(&a.inflated, SIZE_MAX);
+    enum err_code rc = claim_at_least(&r->claim, memory_for(r, r->body_len), &r->e);
+    if (rc == ERR_OK && a.compression != COMPRESSION_NONE)
+        rc = inflate(r, &a.inflated);
+    if (rc == ERR_OK && otlp_arrival_request(&a).len == 0 && r->options.speech == OTLP_SPEAKS_JSON)
         rc = err_set(&r->e, ERR_INVALID, "the body is empty: not JSON");
     if (rc == ERR_OK)
-        rc = decode(r, r->payload, out);
-    buf_fini(&inflated);
-    free_body(r);
+        rc = decode(r, &a, out);
+    otlp_arrival_fini(&a);
     return rc;
 }
 
@@ -372,15 +378,22 @@ static void deliver(struct otlp_request *r, struct batch *batch)
     const struct waiter waiter = {
         .loop = receiver(r)->receiver.component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = r};
     r->samples = batch->sample_count;
-    if (!budget_try_change(b, r->charged, needed)) {
+    if (claim_exactly(&r->claim, needed, &r->e) != ERR_OK) {
         batch_unref(&batch);
-        (void)err_set(&r->e, ERR_MEMORY, "service.memory_limit of %zu bytes has no room for this request now",
-                      b->limit);
         fail_with(r, ERR_MEMORY);
         return;
     }
-    r->charged = 0; // the delivery's now
+    r->claim.bytes = 0; // the delivery's now
     consumer_take(receiver(r)->receiver.next, delivery_create(batch, &waiter, b, needed));
+}
+
+static void tell_rejected(struct otlp_request *r)
+{
+    if (r->rejected == 0)
+        return;
+    count(r, RECEIVER_FAILED, r->rejected);
+    log_warn(&receiver(r)->receiver.component.log, "%" PRIu64 " of a request's profiles cannot be read: %s",
+             r->rejected, r->e.text);
 }
 
 static bool is_late(const struct otlp_request *r)
@@ -388,10 +401,24 @@ static bool is_late(const struct otlp_request *r)
     return r->deadline_nanos != 0 && clock_monotonic_nanos(env(r)->clock) > r->deadline_nanos;
 }
 
+static bool is_refused(struct otlp_request *r)
+{
+    struct auth_answer told;
+    if (r->attempt == NULL || server_attempt_verify(&r->attempt, &told) == AUTH_ACCEPTED)
+        return false;
+    r->challenge = told.challenge;
+    (void)err_set(&r->e, ERR_INVALID, "%s", told.reason);
+    return true;
+}
+
 static void run_worker(struct job *job)
 {
     struct otlp_request *r = CONTAINER_OF(job, struct otlp_request, job);
     struct batch *batch = NULL;
+    if (is_refused(r)) {
+        fail(r, OTLP_UNAUTHENTICATED);
+        return;
+    }
     if (atomic_load(&r->gone) || is_late(r)) {
         fail(r, OTLP_LATE);
         return;
@@ -401,8 +428,10 @@ static void run_worker(struct job *job)
         fail_with(r, rc);
     } else if (atomic_load(&r->gone) || batch->profile_count == 0) {
         batch_unref(&batch);
+        r->e.text[0] = '\0'; // of an attempt that had too little memory
         fail(r, OTLP_TAKEN);
     } else {
+        tell_rejected(r);
         deliver(r, batch);
     }
 }

@@ -14,7 +14,6 @@ struct otlp_request_options {
     size_t max_bytes; // of the message, as sent and inflated
     const char *limit_name;
     int64_t timeout_nanos; // the client's, from now; 0 = none
-    bool is_health_check;
 };
 
 // Asks for the body. options is copied.

@@ -51,7 +51,7 @@ const struct receiver_module pprof_receiver = {
             .fields = pprof_fields,
             .check = check_settings,
         },
-    .transport = "file",
+    .transports = {"file"},
     .create = create,
     .start = start,
     .close = file_receiver_close,

@@ -89,7 +89,7 @@ static void count_samples(struct profile_file *f, enum verdict_kind kind)
     if (f->held)
         return; // counted when it was held
     enum receiver_outcome outcome = kind <= VERDICT_PARTIAL ? RECEIVER_ACCEPTED : RECEIVER_REFUSED;
-    receiver_count(f->receiver, outcome, f->samples);
+    receiver_count(f->receiver, 0, outcome, f->samples);
 }
 
 static void release_claim(struct profile_file *f)
@@ -351,7 +351,7 @@ static void decode_and_deliver(struct profile_file *f, struct bytes content, siz
     free_content(f, content);
     if (rc != ERR_OK) {
         if (rc != ERR_MEMORY) // that file comes again
-            receiver_count(f->receiver, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
+            receiver_count(f->receiver, 0, RECEIVER_FAILED, f->report.samples != 0 ? f->report.samples : 1);
         release_claim(f);
         end_early(f, charged, rc == ERR_MEMORY ? FILE_BUSY : FILE_INVALID);
         return;

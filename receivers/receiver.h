@@ -20,9 +20,11 @@ struct receiver {
     uint32_t resource_attribute_count;
 };
 
+enum { RECEIVER_TRANSPORTS = 2 };
+
 struct receiver_module {
     struct module module;
-    const char *transport; // label of the metrics: "file", "http"
+    const char *transports[RECEIVER_TRANSPORTS]; // label of the metrics: "file"; "grpc" and "http"
     // Fills the zeroed instance; no I/O. settings live as long as the instance. On failure destroy is called.
     enum err_code (*create)(struct receiver *self, const void *settings, struct err *e);
     // Loop thread. Begins to receive.
@@ -37,6 +39,7 @@ struct receiver_module {
 
 // Counts what came in: otelcol_receiver_{accepted,refused,failed}_profile_samples. Any thread.
 enum receiver_outcome { RECEIVER_ACCEPTED, RECEIVER_REFUSED, RECEIVER_FAILED };
-void receiver_count(struct receiver *self, enum receiver_outcome outcome, uint64_t samples);
+// transport: index into the module's.
+void receiver_count(struct receiver *self, unsigned transport, enum receiver_outcome outcome, uint64_t samples);
 
 #endif

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receivers/server_settings.h"
 #include "base/limits.h"
+#include "net/lookup.h"
+#include "net/url.h"
+#include "pipeline/authentication.h"
 
 #include <stdio.h>
 
@@ -20,18 +23,42 @@ static struct tls_server_options tls_options(const struct server_tls_settings *s
     return o;
 }
 
+static void name_key(char out[128], const char *section, const char *key)
+{
+    snprintf(out, 128, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
+}
+
+// For validate; what is wrong with the address is told when it is listened on.
+static void check_host(const struct server_settings *s, const char *key, const struct component_check *check)
+{
+    char host[URL_HOST_MAX + 1];
+    uint16_t port;
+    struct err e = {0};
+    struct address_list known = {0};
+    if (s->transport == SERVER_UNIX || strncmp(s->endpoint, "unix:", 5) == 0 ||
+        endpoint_parse(s->endpoint, host, &port, &e) != ERR_OK || host[0] == '\0')
+        return;
+    if (!address_list_known(host, port, &known))
+        check->add_host(check, key, host);
+    address_list_fini(&known);
+}
+
 void server_settings_check(const struct server_settings *s, const char *key, const struct component_check *check)
 {
     char at[128];
     struct err e = {0};
     struct tls_server *tls = NULL;
-    snprintf(at, sizeof at, "%s.endpoint", key);
+    name_key(at, key, "endpoint");
     if (s->endpoint == NULL || s->endpoint[0] == '\0')
         check_error(check, at, "is empty: give HOST:PORT, e.g. \"localhost:4318\"");
+    else
+        check_host(s, at, check);
+    name_key(at, key, "auth.authenticator");
+    auth_check(check, at, s->authenticator, AUTH_ROLE_SERVER);
     if (!s->has_tls)
         return;
     const struct tls_server_options options = tls_options(&s->tls);
-    snprintf(at, sizeof at, "%s.tls", key);
+    name_key(at, key, "tls");
     if (tls_server_create(&options, &tls, &e) != ERR_OK)
         check_error(check, at, "%s", e.text);
     tls_server_destroy(&tls);

@@ -18,6 +18,7 @@ struct server_settings {
     const char *endpoint;
     int transport; // enum server_transport
     bool has_tls, proxy_protocol;
+    const char *authenticator; // id of an extension; NULL = everybody may send
     struct server_tls_settings tls;
     int64_t max_connections;
     uint64_t max_header_bytes;
@@ -137,7 +138,21 @@ extern const char *const server_transport_names[]; // for rows of type FIELD_ENU
         SERVER_TIMEOUT_FIELD(at_, "idle_timeout", idle_timeout_nanos, "5m",                                            \
                              "of a connection without a request; 0 = never")
 
-// key: of the section these settings stand in ("protocols.http"). Opens the files.
+// The table behind `auth`.
+#define SERVER_AUTH_FIELDS(at_)                                                                                        \
+    {.name = "authenticator",                                                                                          \
+     .type = FIELD_STRING,                                                                                             \
+     .offset = SERVER_AT(at_, authenticator),                                                                          \
+     .help = "id of an extension that tells who may send"},                                                            \
+        {.name = "request_params", .type = FIELD_IGNORED, .help = "credentials are taken from headers"},               \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
+
+#define SERVER_AUTH_FIELD(table_)                                                                                      \
+    {.name = "auth", .type = FIELD_STRUCT, .fields = (table_), .help = "credentials that a request needs"}
+
+// key: of the section these settings stand in ("protocols.http", "" = the component). Opens the files.
 void server_settings_check(const struct server_settings *s, const char *key, const struct component_check *check);
 // Fills all of out but the handler; *tls and the texts must live until the server is created. text: room for the endpoint.
 void server_settings_apply(const struct server_settings *s, char text[LIMIT_PATH_BYTES], struct tls_server_options *tls,

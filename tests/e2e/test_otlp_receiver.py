@@ -77,6 +77,7 @@ def test_what_is_sent_arrives(folder):
                 sink.wait_accepted(count)
                 assert_same((root / f"{name}-1.10{variant}.pb").read_bytes(), sink.accepted()[-1], f"{name}{variant} JSON")
         assert relay.metric("otelcol_receiver_accepted_profile_samples", receiver="otlp", transport="http") > 0
+        assert relay.metric("otelcol_receiver_accepted_profile_samples", receiver="otlp", transport="grpc") == 0
 
 
 def test_attributes_of_the_receiver_are_added(folder):
@@ -98,6 +99,15 @@ def test_bad_files_are_refused_and_the_rest_goes_on(folder):
         assert status == 400 and json.loads(body)["code"] == 3, body
         assert post(relay, good, PROTO)[0] == 200
         sink.wait_accepted(1)
+
+
+def test_refusals_do_not_flood_the_log(folder):
+    with Sink() as sink, Relay(relay_config(sink), folder) as relay:
+        for _ in range(40):
+            assert post(relay, b"\xff", PROTO)[0] == 400
+        relay.terminate()
+        assert 1 <= len(relay.log("a request was refused")) <= 21, relay.tail()  # 10 in 10 s, twice, and how many more
+        relay.wait_line('more like "a request was refused')
 
 
 def test_a_bomb_is_refused(folder):

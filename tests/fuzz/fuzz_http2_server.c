@@ -14,7 +14,8 @@ enum {
     OWN_REFUSALS = 2,
     LITTLE_MEMORY = 4,
     DRAINS = 8,
-    TRAILS = 16
+    TRAILS = 16,
+    STREAMS = 32
 };
 
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0";
@@ -37,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     f.limits.max_header_bytes = 4096;
     f.defers = (data[1] & DEFERS) != 0;
     f.own_refusals = (data[1] & OWN_REFUSALS) != 0;
+    f.streams = (data[1] & STREAMS) != 0;
     f.reserve_max = (data[1] & LITTLE_MEMORY) != 0 ? 64 : SIZE_MAX;
     f.trailers = trailers;
     f.trailer_count = (data[1] & TRAILS) != 0;

@@ -18,6 +18,30 @@ static struct storage *find_storage(void *service, const char *extension_id, str
     return f->storage;
 }
 
+static struct authenticator *find_authenticator(void *service, const char *extension_id, unsigned role, struct err *e)
+{
+    struct fake_env *f = service;
+    if (f->authenticator == NULL || (f->authenticator_roles & role) == 0) {
+        err_set(e, ERR_INVALID, "there is no %s", extension_id);
+        return NULL;
+    }
+    return f->authenticator;
+}
+
+static void health(void *service, struct service_health *out)
+{
+    *out = ((struct fake_env *)service)->health;
+}
+
+static bool exporter_health(void *service, size_t i, struct exporter_health *out)
+{
+    struct fake_env *f = service;
+    if (i >= f->exporter_count)
+        return false;
+    *out = f->exporters[i];
+    return true;
+}
+
 static void request_stop(void *service, int exit_code)
 {
     (void)exit_code;
@@ -46,6 +70,9 @@ void fake_env_init(struct fake_env *f, unsigned workers)
         .clock = &clock_system,
         .service = f,
         .find_storage = find_storage,
+        .find_authenticator = find_authenticator,
+        .health = health,
+        .exporter_health = exporter_health,
         .request_stop = request_stop,
     };
 }
@@ -80,7 +107,18 @@ void fake_env_run_until(struct fake_env *f, bool (*done)(void *arg), void *arg)
 static bool has_extension(void *arg, const char *id)
 {
     (void)id;
-    return ((struct fake_env *)arg)->storage != NULL;
+    return ((struct fake_env *)arg)->storage != NULL || ((struct fake_env *)arg)->authenticator_roles != 0;
+}
+
+static unsigned extension_roles(void *arg, const char *id)
+{
+    (void)id;
+    return ((struct fake_env *)arg)->authenticator_roles;
+}
+
+static void add_host(const struct component_check *check, const char *key, const char *host)
+{
+    (void)check, (void)key, (void)host;
 }
 
 static char *messages_text(struct config_errors *errors)
@@ -104,7 +142,16 @@ char *fake_settings(struct fake_env *f, enum component_kind kind, const struct m
     struct config_position at = {"test", 1, 1};
     *settings_out = arena_alloc(&f->arena, module->settings_size);
     const struct field_target target = {module->fields, *settings_out};
-    const struct component_check check = {node, at, name, &errors, has_extension, f};
+    const struct component_check check = {
+        .node = node,
+        .at = at,
+        .name = name,
+        .errors = &errors,
+        .has_extension = has_extension,
+        .extension_roles = extension_roles,
+        .add_host = add_host,
+        .arg = f,
+    };
     if (node != NULL && fields_decode(&target, 1, node, at, name, &f->arena, &errors) && module->check != NULL)
         module->check(*settings_out, &check);
     return messages_text(&errors);
@@ -116,6 +163,12 @@ static void send_by(void *arg, struct send *s)
 {
     struct exporter *x = arg;
     x->module->send(x, s);
+}
+
+static enum err_code split_by(void *arg, const struct record *r, struct record_list *out, struct err *e)
+{
+    struct exporter *x = arg;
+    return x->module->split(x, r, out, e);
 }
 
 static void create_queue(struct fake_component *c)
@@ -132,6 +185,8 @@ static void create_queue(struct fake_component *c)
         .metrics = c->env->env.metrics,
         .exporter_id = component->id,
         .send = send_by,
+        .split = ((struct exporter *)component)->module->split != NULL ? split_by : NULL,
+        .workers = c->env->env.workers,
         .arg = component,
     };
     c->instance.queue = queue_create(&options);
@@ -210,11 +265,13 @@ void fake_export_begin(struct fake_component *c, struct batch *batch, struct fak
         delivery_end(&delivery, &refused);
         return;
     }
-    for (struct record *r = records.head, *next; r != NULL; r = next) {
+    for (struct record *r = record_list_take(&records), *next; r != NULL; r = next) {
         next = r->next;
         ticket_add_record(delivery.ticket, c->instance.queue, r);
     }
-    delivery_end(&delivery, NULL);
+    const struct verdict v = record_list_verdict(&records);
+    record_list_fini(&records);
+    delivery_end(&delivery, &v);
 }
 
 static bool delivery_done(void *arg)

@@ -20,7 +20,12 @@ struct fake_env {
     size_t log_len;
     struct arena arena;
     struct instance_owner owner;
-    struct storage *storage; // what find_storage gives; NULL = "there is none"
+    struct storage *storage;             // what find_storage gives; NULL = "there is none"
+    struct authenticator *authenticator; // the same for find_authenticator
+    unsigned authenticator_roles;        // of it, also for checks
+    struct service_health health;        // what the service and its exporters are said to do
+    const struct exporter_health *exporters;
+    size_t exporter_count;
     int stop_requests;
 };
 

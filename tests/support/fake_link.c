@@ -28,6 +28,32 @@ static void wake(struct http_link *link)
     (void)link; // the test pumps
 }
 
+// Streams: says all that has come but for the last byte, which comes again; at the end all of it.
+static size_t on_data(void *arg, struct http_exchange *x, struct bytes data, bool ended)
+{
+    struct fake_link *f = of(arg);
+    size_t used = ended || data.len == 0 ? data.len : data.len - 1;
+    struct buf out;
+    buf_init(&out, OUT_MAX_BYTES);
+    buf_add(&out, data.data, used);
+    struct http_answer answer = {
+        .status = 200, .body = &out, .trailers = f->trailers, .trailer_count = ended ? f->trailer_count : 0};
+    if (ended) {
+        f->requests++;
+        http_exchange_answer(x, &answer);
+    } else if (used > 0) {
+        http_exchange_send(x, &answer);
+    }
+    return used;
+}
+
+static void on_drain(void *arg, struct http_exchange *x)
+{
+    (void)arg;
+    if (x->streams)
+        http_exchange_answer_text(x, 503, "the end", NULL, 0);
+}
+
 static void on_head(void *arg, struct http_exchange *x, const struct http_head *head)
 {
     struct fake_link *f = of(arg);
@@ -35,6 +61,8 @@ static void on_head(void *arg, struct http_exchange *x, const struct http_head *
     CHECK(http_exchange_head(x) == head);
     if (bytes_equal_text(head->path, "/refused"))
         http_exchange_answer_text(x, 503, "not now", NULL, 0);
+    else if (f->streams)
+        http_exchange_take_stream(x);
     else
         http_exchange_take_body(x, f->max_body);
 }
@@ -99,7 +127,7 @@ void fake_link_init(struct fake_link *f)
                    .write_ms = 30000,
                    .ping_after_ms = HTTP_NEVER,
                    .ping_timeout_ms = 20000},
-        .handler = {f, on_head, on_request, on_reserve, on_refuse, on_abort, NULL},
+        .handler = {f, on_head, on_request, on_reserve, on_refuse, on_abort, NULL, on_data, on_drain},
         .link = {.now_ms = now_ms, .date = date, .wake = wake, .peer = {.address = "10.0.0.1"}},
         .now_ms = 1000000,
         .max_body = 1 << 20,

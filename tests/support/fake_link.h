@@ -17,6 +17,7 @@ struct fake_link {
     // What the handler does: "/refused" hears 503 before its body; others echo their body, or wait for fake_link_answer.
     size_t max_body;
     bool defers;
+    bool streams;       // echoes in pieces (HTTP/2)
     size_t reserve_max; // on_reserve grants so much in total
     bool own_refusals;  // answers on_refuse itself, with 299
     const struct http_header *trailers;

@@ -427,13 +427,13 @@ static struct module describe(const char *type, size_t instance_size, const stru
 
 static void fill_modules(struct fake_world *w)
 {
-    w->receiver = (struct receiver_module){describe("fake", sizeof(struct fake_receiver), receiver_fields),
-                                           "test",
-                                           receiver_create,
-                                           receiver_start,
-                                           receiver_close,
-                                           receiver_stop,
-                                           receiver_destroy};
+    w->receiver = (struct receiver_module){.module = describe("fake", sizeof(struct fake_receiver), receiver_fields),
+                                           .transports = {"test"},
+                                           .create = receiver_create,
+                                           .start = receiver_start,
+                                           .close = receiver_close,
+                                           .stop = receiver_stop,
+                                           .destroy = receiver_destroy};
     w->processor =
         (struct processor_module){.module = describe("fake", sizeof(struct fake_processor), processor_fields),
                                   .create = processor_create,
@@ -442,20 +442,20 @@ static void fill_modules(struct fake_world *w)
     w->serial = w->processor;
     w->serial.module.type = "serial";
     w->serial.serial = true;
-    w->exporter = (struct exporter_module){describe("fake", sizeof(struct fake_exporter), exporter_fields),
-                                           exporter_create,
-                                           exporter_start,
-                                           exporter_encode,
-                                           exporter_send,
-                                           exporter_cancel,
-                                           exporter_stop,
-                                           exporter_destroy};
-    w->extension = (struct extension_module){describe("fake", sizeof(struct fake_extension), extension_fields),
-                                             extension_create,
-                                             extension_start,
-                                             extension_stop,
-                                             extension_destroy,
-                                             NULL};
+    w->exporter = (struct exporter_module){.module = describe("fake", sizeof(struct fake_exporter), exporter_fields),
+                                           .create = exporter_create,
+                                           .start = exporter_start,
+                                           .encode = exporter_encode,
+                                           .send = exporter_send,
+                                           .cancel = exporter_cancel,
+                                           .stop = exporter_stop,
+                                           .destroy = exporter_destroy};
+    w->extension =
+        (struct extension_module){.module = describe("fake", sizeof(struct fake_extension), extension_fields),
+                                  .create = extension_create,
+                                  .start = extension_start,
+                                  .stop = extension_stop,
+                                  .destroy = extension_destroy};
 }
 
 void fake_world_init(struct fake_world *w)

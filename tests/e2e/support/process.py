@@ -128,7 +128,8 @@ class Relay:
         for port in self.listening_ports():
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-                    return parse_metrics(answer.read().decode())
+                    if answer.headers.get_content_type() == "text/plain":  # the health page answers to every path
+                        return parse_metrics(answer.read().decode())
             except OSError:
                 continue
         raise AssertionError(f"no metrics on any of the ports {self.listening_ports()}")

@@ -126,9 +126,13 @@ class _Reader:
 
 
 class Sink:
-    """with Sink() as sink: ... sink.endpoint ...; everything is guarded by one condition."""
+    """with Sink() as sink: ... sink.endpoint ...; everything is guarded by one condition.
 
-    def __init__(self):
+    tls: an ssl.SSLContext to serve with. judge: what a request's headers meet, instead of what behave() says, or None.
+    """
+
+    def __init__(self, tls=None, judge=None):
+        self.tls, self.judge = tls, judge
         self.changed = threading.Condition()
         self.requests = []
         self.default = ok()
@@ -144,7 +148,7 @@ class Sink:
 
     @property
     def endpoint(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def behave(self, default=None, script=()):
         """Sets what all following requests meet (default) after the first few (script)."""
@@ -226,28 +230,32 @@ class Sink:
                 self.connections.add(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _serve(self, connection):
-        reader = _Reader(connection)
+    def _serve(self, raw):
+        connection = raw
         try:
+            if self.tls:
+                connection = self.tls.wrap_socket(raw, server_side=True)
+            reader = _Reader(connection)
             while self._one(connection, reader):
                 pass
         except (Gone, OSError):
             pass
         finally:
             with self.changed:
-                self.connections.discard(connection)
+                self.connections.discard(raw)
                 self.changed.notify_all()
             connection.close()
 
-    def _next(self):
+    def _next(self, headers):
+        judged = self.judge(headers) if self.judge else None
         with self.changed:
-            return self.script.pop(0) if self.script else self.default
+            return judged or (self.script.pop(0) if self.script else self.default)
 
     def _one(self, connection, reader):
         lines = reader.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
         method, path, _ = lines[0].split(" ")
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
-        behaviour = self._next()
+        behaviour = self._next(headers)
         request = Request(method, path, headers, b"", behaviour, time.monotonic())
         if behaviour.cut == "headers":
             self._note(request)

@@ -439,14 +439,14 @@ static void test_depth(void **state)
         struct bytes nested = {(const uint8_t *)text, (size_t)2 * depth};
         for (int skip = 0; skip < 2; skip++) {
             assert_int_equal(parse(nested, skip, depth, &e), ERR_OK);
-            assert_int_equal(parse(nested, skip, depth - 1, &e), ERR_LIMIT);
+            assert_int_equal(parse(nested, skip, depth - 1, &e), ERR_INVALID);
         }
     }
     memset(text, '[', sizeof text);
-    expect((struct bytes){(const uint8_t *)text, sizeof text}, ERR_LIMIT);
+    expect((struct bytes){(const uint8_t *)text, sizeof text}, ERR_INVALID);
     for (size_t i = 0; i + 5 <= sizeof text; i += 5)
         memcpy(text + i, "{\"\":\x20", 5);
-    expect((struct bytes){(const uint8_t *)text, sizeof text}, ERR_LIMIT);
+    expect((struct bytes){(const uint8_t *)text, sizeof text}, ERR_INVALID);
 }
 
 // --- strings ---

@@ -368,10 +368,10 @@ static void test_depth_of_values(void **state)
     buf_fini(&again);
     buf_fini(&json);
     nested_value(&json, 65);
-    assert_int_equal(decode_code(buf_bytes(&json), &no_options, &e), ERR_LIMIT);
+    assert_int_equal(decode_code(buf_bytes(&json), &no_options, &e), ERR_INVALID);
     buf_fini(&json);
     nested_value(&json, 100000);
-    assert_int_equal(decode_code(buf_bytes(&json), &no_options, &e), ERR_LIMIT);
+    assert_int_equal(decode_code(buf_bytes(&json), &no_options, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "nested deeper"));
     buf_fini(&json);
 }

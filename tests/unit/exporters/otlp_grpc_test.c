@@ -370,6 +370,46 @@ static void compressed_answers(void **state)
     assert_int_equal(verdict_of_step(&nothing, CLEAR).kind, VERDICT_OK);
 }
 
+// The first request meets this, what is made of it is taken. Are there parts?
+static bool parts_after(int status, const char *message)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", status);
+    const struct http_header trailers[] = {{"grpc-status", number}, {"grpc-message", message}};
+    const struct http2_step steps[] = {ANSWER(NULL, 0, trailers, 2), taken};
+    struct world w;
+    world_init(&w, NULL, steps, CLEAR);
+    http2_peer_script(w.peer, steps, COUNT_OF(steps));
+    struct verdict v = fake_export(&w.out, w.batch);
+    bool split = http2_peer_requests(w.peer) > 2;
+    assert_int_equal(v.kind, split ? VERDICT_OK : status == GRPC_OUT_OF_RANGE ? VERDICT_RETRY : VERDICT_REFUSED);
+    assert_int_equal(strstr(fake_env_log(&w.env), "set max_request_bytes") != NULL, split);
+    world_fini(&w);
+    return split;
+}
+
+static void requests_too_large_for_the_peer(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        const char *message;
+        bool split;
+    } cases[] = {
+        {GRPC_RESOURCE_EXHAUSTED, "grpc: received message larger than max (5000000 vs. 4194304)", true},
+        {GRPC_RESOURCE_EXHAUSTED, "grpc: received message after decompression larger than max 4194304", true},
+        {GRPC_RESOURCE_EXHAUSTED, "gRPC message exceeds maximum size 4194304: 5000000", true},
+        {GRPC_RESOURCE_EXHAUSTED, "Received message exceeds the maximum configured message size.", true},
+        {GRPC_OUT_OF_RANGE, "Error, decoded message length too large: found 5 bytes, the limit is: 4 bytes", true},
+        {GRPC_RESOURCE_EXHAUSTED, "too many requests", false}, // small: it may be a quota
+        {GRPC_OUT_OF_RANGE, "no such thing", false},
+        {GRPC_INVALID_ARGUMENT, "larger than max", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (parts_after(cases[i].status, cases[i].message) != cases[i].split)
+            fail_msg("%s", cases[i].message);
+}
+
 static void what_is_no_grpc(void **state)
 {
     (void)state;
@@ -494,21 +534,14 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(proxies); i++)
         unsetenv(proxies[i]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_head_of_a_request),
-        cmocka_unit_test(bodies_arrive_as_they_were),
-        cmocka_unit_test(tls_is_on_by_default),
-        cmocka_unit_test(the_peer_may_want_a_certificate),
-        cmocka_unit_test(every_status),
-        cmocka_unit_test(words_that_would_harm),
-        cmocka_unit_test(delays_of_the_peer),
-        cmocka_unit_test(partial_success),
-        cmocka_unit_test(compressed_answers),
-        cmocka_unit_test(what_is_no_grpc),
-        cmocka_unit_test(answers_that_do_not_come),
-        cmocka_unit_test(a_peer_without_tls),
-        cmocka_unit_test(cancel_ends_what_hangs),
-        cmocka_unit_test(settings_that_are_good),
-        cmocka_unit_test(settings_that_are_wrong),
+        cmocka_unit_test(the_head_of_a_request),  cmocka_unit_test(bodies_arrive_as_they_were),
+        cmocka_unit_test(tls_is_on_by_default),   cmocka_unit_test(the_peer_may_want_a_certificate),
+        cmocka_unit_test(every_status),           cmocka_unit_test(words_that_would_harm),
+        cmocka_unit_test(delays_of_the_peer),     cmocka_unit_test(partial_success),
+        cmocka_unit_test(compressed_answers),     cmocka_unit_test(requests_too_large_for_the_peer),
+        cmocka_unit_test(what_is_no_grpc),        cmocka_unit_test(answers_that_do_not_come),
+        cmocka_unit_test(a_peer_without_tls),     cmocka_unit_test(cancel_ends_what_hangs),
+        cmocka_unit_test(settings_that_are_good), cmocka_unit_test(settings_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

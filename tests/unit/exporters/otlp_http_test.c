@@ -279,19 +279,6 @@ static void records_know_what_they_hold(void **state)
     world_fini(&w);
 }
 
-static void a_request_has_a_largest_size(void **state)
-{
-    (void)state;
-    struct world w;
-    struct record_list list;
-    struct err e = {0};
-    world_init(&w, "endpoint", "", ", max_encoded_bytes: 1KiB");
-    assert_int_equal(encode(&w, &list, &e), ERR_LIMIT);
-    assert_null(list.head);
-    assert_non_null(strstr(e.text, "1024"));
-    world_fini(&w);
-}
-
 static void encoding_without_memory(void **state)
 {
     (void)state;
@@ -329,7 +316,7 @@ static void every_class_of_status(void **state)
         {200, VERDICT_OK},      {201, VERDICT_OK},      {202, VERDICT_OK},      {204, VERDICT_OK},
         {299, VERDICT_OK},      {300, VERDICT_REFUSED}, {301, VERDICT_REFUSED}, {304, VERDICT_REFUSED},
         {307, VERDICT_REFUSED}, {400, VERDICT_REFUSED}, {401, VERDICT_REFUSED}, {403, VERDICT_REFUSED},
-        {404, VERDICT_REFUSED}, {408, VERDICT_REFUSED}, {413, VERDICT_REFUSED}, {415, VERDICT_REFUSED},
+        {404, VERDICT_REFUSED}, {408, VERDICT_REFUSED}, {414, VERDICT_REFUSED}, {415, VERDICT_REFUSED},
         {428, VERDICT_REFUSED}, {429, VERDICT_RETRY},   {430, VERDICT_REFUSED}, {500, VERDICT_REFUSED},
         {501, VERDICT_REFUSED}, {502, VERDICT_RETRY},   {503, VERDICT_RETRY},   {504, VERDICT_RETRY},
         {505, VERDICT_REFUSED}, {599, VERDICT_REFUSED},
@@ -425,10 +412,38 @@ static void words_of_the_peer(void **state)
     says(&v, "answers 400: not protobuf");
     v = verdict_of_body("400 Bad", "text/plain", "\r\n  a <b> tag,\tcaf\xc3\xa9\r\n\r\n");
     says(&v, "answers 400: a <b> tag, caf\xc3\xa9");
-    v = verdict_of_body("413 Big", "text/html; charset=utf-8",
-                        "<html>\r\n<head><title>413 Too Large</title></head>\r\n<body class=\"a\">\n"
+    v = verdict_of_body("404 Gone", "text/html; charset=utf-8",
+                        "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body class=\"a\">\n"
                         "<h1>Go away</h1><hr>nginx</body>\r\n</html>\r\n<never closed");
-    says(&v, "answers 413: 413 Too Large Go away nginx");
+    says(&v, "answers 404: 404 Not Found Go away nginx");
+}
+
+// The first request is too large; what is made of it is taken.
+static void check_too_large(const char *response)
+{
+    struct world w;
+    char closing[256];
+    const struct raw_step taken[] = {
+        {RAW_EXPECT, "\r\n\r\n", 0},
+        {RAW_SEND, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0}};
+    snprintf(closing, sizeof closing, "HTTP/1.1 %s", response);
+    const struct raw_step too_large[] = {{RAW_EXPECT, "\r\n\r\n", 0}, {RAW_SEND, closing, 0}};
+    world_init(&w, "endpoint", "", "");
+    raw_peer_script(w.peer, too_large, COUNT_OF(too_large));
+    raw_peer_script(w.peer, taken, COUNT_OF(taken));
+    struct verdict v = fake_export(&w.out, w.batch);
+    assert_int_equal(v.kind, VERDICT_OK);
+    assert_in_range(raw_peer_connections(w.peer), 3, 4);
+    assert_non_null(strstr(fake_env_log(&w.env), "the peer finds requests of "));
+    world_fini(&w);
+}
+
+static void requests_too_large_for_the_peer(void **state)
+{
+    (void)state;
+    check_too_large("413 Big\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    check_too_large("400 Bad\r\nConnection: close\r\nContent-Type: application/x-protobuf\r\nContent-Length: 32\r\n\r\n"
+                    "\x08\x03\x12\x1chttp: request body too large");
 }
 
 static void check_long_words(const char *before, size_t kept)
@@ -618,8 +633,8 @@ static void settings_that_are_good(void **state)
     check_messages("{profiles_endpoint: \"http://[::1]/p?a=b\", encoding: proto, compression: zstd, "
                    "compression_params: {level: 22}, timeout: 1ms, headers: {a-b_c: \"x y\"}}",
                    "");
-    check_messages("{endpoint: \"http://h\", compression_params: {level: 12}, tls: {insecure: true, ca_file: a, "
-                   "cert_file: b, key_file: c}, read_buffer_size: 1, max_idle_conns: 3}",
+    check_messages("{endpoint: \"http://h\", compression_params: {level: 12}, tls: {insecure: true, "
+                   "min_version: '1.3'}, read_buffer_size: 1, max_idle_conns: 3}",
                    "test:1:63: warning: " ID "these keys have no meaning here and are ignored: tls.insecure, "
                    "read_buffer_size, max_idle_conns\n");
 }
@@ -666,26 +681,20 @@ static void settings_that_do_not_fit_together(void **state)
                    "test:3:3: " ID "compression_params.level: gzip has the levels 1 to 12, found 13\n");
     check_messages("endpoint: http://h\ncompression_params:\n  level: 23\n",
                    "test:3:10: " ID "compression_params.level: expected 0 to 22, found 23\n");
-    check_messages("endpoint: http://h\nencoding: json\ncompression: snappy\ntimeout: 0s\nmax_encoded_bytes: 1\n",
+    check_messages("endpoint: http://h\nencoding: json\ncompression: snappy\ntimeout: 0s\nmax_request_bytes: 1\n",
                    "test:2:11: " ID "encoding: expected one of \"proto\", found \"json\"\n"
                    "test:3:14: " ID "compression: expected one of \"none\", \"gzip\", \"zstd\", found \"snappy\"\n"
                    "test:4:10: " ID "timeout: expected 1ms to 24h, found 0s\n"
-                   "test:5:20: " ID "max_encoded_bytes: expected 1KiB to 2GiB, found 1\n");
+                   "test:5:20: " ID "max_request_bytes: expected 1KiB to 2GiB, found 1\n");
 }
 
 static void certificates_that_cannot_be_read(void **state)
 {
     (void)state;
-    struct fake_env env;
-    struct fake_component out;
-    struct err e = {0};
-    fake_env_init(&env, 1);
-    fake_component_init(&out, &env, KIND_EXPORTER, &otlp_http_exporter.module,
-                        "{endpoint: \"https://h\", tls: {ca_file: /nowhere/ca.pem}}");
-    assert_int_not_equal(fake_component_start(&out, &e), ERR_OK);
-    assert_non_null(strstr(e.text, "/nowhere/ca.pem"));
-    fake_component_fini(&out);
-    fake_env_fini(&env);
+    check_messages("{endpoint: \"https://h\", tls: {ca_file: /nowhere/ca.pem}}",
+                   "test:1:25: " ID "tls: tls.ca_file /nowhere/ca.pem: No such file or directory\n");
+    check_messages("{endpoint: \"https://h\", tls: {cert_file: /nowhere/c, key_file: /nowhere/k}}",
+                   "test:1:25: " ID "tls: tls.cert_file /nowhere/c: No such file or directory\n");
 }
 
 int main(void)
@@ -699,13 +708,13 @@ int main(void)
         cmocka_unit_test(own_headers_can_be_replaced),
         cmocka_unit_test(bodies_arrive_as_they_were),
         cmocka_unit_test(records_know_what_they_hold),
-        cmocka_unit_test(a_request_has_a_largest_size),
         cmocka_unit_test(encoding_without_memory),
         cmocka_unit_test(every_class_of_status),
         cmocka_unit_test(retry_after),
         cmocka_unit_test(partial_success),
         cmocka_unit_test(a_warning_of_the_peer_is_logged),
         cmocka_unit_test(words_of_the_peer),
+        cmocka_unit_test(requests_too_large_for_the_peer),
         cmocka_unit_test(words_that_would_harm),
         cmocka_unit_test(the_query_is_not_shown),
         cmocka_unit_test(nobody_listens),

@@ -7,56 +7,10 @@
 #include <cmocka.h>
 
 #include "extensions/extensions.h"
-#include "net/http_client.h"
-#include "tests/support/fake_env.h"
+#include "tests/unit/extensions/pages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-struct answer {
-    bool done;
-    int status;
-    char type[128], body[4096];
-};
-
-static void on_answer(void *arg, const struct http_response *response)
-{
-    struct answer *a = arg;
-    const char *type = http_response_header(response, "content-type");
-    a->done = true;
-    a->status = response->status;
-    snprintf(a->type, sizeof a->type, "%s", type != NULL ? type : "");
-    snprintf(a->body, sizeof a->body, "%.*s", (int)response->body.len, (const char *)response->body.data);
-}
-
-static bool is_true(void *arg)
-{
-    return *(bool *)arg;
-}
-
-static void set_true(void *arg)
-{
-    *(bool *)arg = true;
-}
-
-static struct answer get(struct fake_env *f, int port, const char *path)
-{
-    struct answer a = {.done = false};
-    struct http_client_options options = {.max_connections = 1};
-    struct http_client *client;
-    struct err e = {0};
-    char url[128];
-    bool closed = false;
-    snprintf(url, sizeof url, "http://127.0.0.1:%d%s", port, path);
-    assert_int_equal(http_client_create(&f->loop.uv, &options, &client, &e), ERR_OK);
-    const struct http_request request = {
-        .method = "GET", .url = url, .timeout_nanos = 10 * NANOS_PER_SECOND, .max_response_bytes = 4096};
-    http_client_send(client, &request, on_answer, &a);
-    fake_env_run_until(f, is_true, &a.done);
-    http_client_close(&client, set_true, &closed);
-    fake_env_run_until(f, is_true, &closed);
-    return a;
-}
 
 static int port_in_log(struct fake_env *f)
 {
@@ -81,13 +35,13 @@ static void the_page_shows_the_metrics(void **state)
     fake_component_init(&c, &f, KIND_EXTENSION, &metrics_page_extension.module, "{endpoint: '127.0.0.1:0'}");
     assert_int_equal(fake_component_start(&c, &e), ERR_OK);
     int port = port_in_log(&f);
-    struct answer a = get(&f, port, "/metrics");
+    struct page_answer a = page_get(&f, port, "/metrics");
     assert_int_equal(a.status, 200);
     assert_string_equal(a.type, "text/plain; version=0.0.4; charset=utf-8");
     assert_non_null(strstr(a.body, "profrelay_test_total 42\n"));
-    a = get(&f, port, "/metrics?x=1");
+    a = page_get(&f, port, "/metrics?x=1");
     assert_int_equal(a.status, 200);
-    a = get(&f, port, "/");
+    a = page_get(&f, port, "/");
     assert_int_equal(a.status, 404);
     assert_non_null(strstr(a.body, "/metrics"));
     fake_component_fini(&c);

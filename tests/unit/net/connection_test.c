@@ -32,7 +32,7 @@ static void on_open(void *owner)
 {
     struct fixture *f = owner;
     f->opened = true;
-    connection_write(f->connection, BYTES_LITERAL("ping"), (struct bytes){0});
+    (void)connection_write(f->connection, BYTES_LITERAL("ping"), (struct bytes){0});
 }
 
 static void on_data(void *owner, struct bytes data)

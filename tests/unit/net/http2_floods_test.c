@@ -231,6 +231,48 @@ static void test_ignored_windows(void **state)
     free(data);
 }
 
+static void put_frame(struct buf *out, uint8_t type, uint8_t flags, const void *payload, size_t len)
+{
+    const uint8_t head[9] = {(uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len, type, flags, 0, 0, 0, 1};
+    buf_add(out, head, sizeof head);
+    buf_add(out, payload, len);
+}
+
+// Whether stream 1 was answered to its end, and not reset before that.
+static bool is_answered(const struct buf *out)
+{
+    for (size_t at = 0; at + 9 <= out->len;) {
+        const uint8_t *f = out->data + at;
+        bool mine = f[8] == 1;
+        if (mine && f[3] == NGHTTP2_RST_STREAM)
+            return false;
+        if (mine && (f[4] & NGHTTP2_FLAG_END_STREAM) != 0)
+            return true;
+        at += 9 + ((size_t)f[0] << 16 | (size_t)f[1] << 8 | f[2]);
+    }
+    return false;
+}
+
+// The rest of a refused body, all read before a byte of the answer could be sent.
+static void test_answer_behind_a_late_body(void **state)
+{
+    (void)state;
+    static const uint8_t data[16384];
+    static const char block[] = "\x83\x86\x04\x08/refused\x41\x01h";
+    struct flood fl;
+    struct buf all;
+    begin(&fl);
+    frame(&fl, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0); // the windows count from now on
+    buf_init(&all, 1 << 20);
+    put_frame(&all, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, block, sizeof block - 1);
+    for (int i = 0; i < 40; i++)
+        put_frame(&all, NGHTTP2_DATA, 0, data, sizeof data);
+    assert_true(buf_ok(&all) && fake_link_receive(&fl.f, buf_bytes(&all), all.len));
+    assert_true(is_answered(&fl.f.out));
+    buf_fini(&all);
+    fake_link_fini(&fl.f);
+}
+
 // Decent clients ping and reset, too: what is answered earns.
 static void test_decent_use(void **state)
 {
@@ -298,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_skipped_stream_number),
         cmocka_unit_test(test_too_many_streams),
         cmocka_unit_test(test_ignored_windows),
+        cmocka_unit_test(test_answer_behind_a_late_body),
         cmocka_unit_test(test_decent_use),
         cmocka_unit_test(test_purse),
         cmocka_unit_test(test_ids),

@@ -30,7 +30,8 @@ struct pair {
     int goaways;
     uint32_t goaway_code;
     int32_t goaway_last;
-    bool silent; // the client's bytes are kept back
+    bool goaway_says_pings; // one of them
+    bool silent;            // the client's bytes are kept back
 };
 
 static struct call *call_of(struct pair *p, int32_t id)
@@ -79,6 +80,8 @@ static int on_client_frame(nghttp2_session *session, const nghttp2_frame *frame,
     p->goaways++;
     p->goaway_code = frame->goaway.error_code;
     p->goaway_last = frame->goaway.last_stream_id;
+    struct bytes text = {frame->goaway.opaque_data, frame->goaway.opaque_data_len};
+    p->goaway_says_pings = p->goaway_says_pings || bytes_equal_text(text, "too_many_pings");
     return 0;
 }
 
@@ -244,15 +247,16 @@ static void test_early_answer(void **state)
     struct call *c = ask(p, "POST", "/refused", 100000, NULL); // all of it is dropped
     assert_int_equal(c->status, 503);
     assert_true(c->closed && c->code == NGHTTP2_NO_ERROR && c->to_send == 0);
-    c = ask(p, "POST", "/refused", 4 << 20, NULL);
-    assert_int_equal(c->status, 503);
-    assert_true(c->closed && c->code == NGHTTP2_NO_ERROR && c->to_send > 0);
-    c = ask(p, "POST", "/refused", SIZE_MAX, NULL); // waits, for a while
-    assert_int_equal(c->status, 503);
-    assert_false(c->closed);
-    fake_link_at(&p->f, p->f.now_ms + 1000);
-    settle(p);
-    assert_true(c->closed && c->code == NGHTTP2_NO_ERROR);
+    const size_t sizes[] = {4 << 20, SIZE_MAX};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        c = ask(p, "POST", "/refused", sizes[i], NULL); // waits, for a while
+        assert_int_equal(c->status, 503);
+        assert_false(c->closed);
+        assert_true(i == 1 || c->to_send > 2 << 20);
+        fake_link_at(&p->f, p->f.now_ms + 1000);
+        settle(p);
+        assert_true(c->closed && c->code == NGHTTP2_NO_ERROR);
+    }
     c = ask(p, "POST", "/still-fine", 4, NULL);
     assert_int_equal(c->status, 200);
     end(p);
@@ -471,17 +475,107 @@ static void test_keepalive(void **state)
     end(p);
 }
 
+static void ping_at(struct pair *p, uint64_t after_ms)
+{
+    fake_link_at(&p->f, p->f.now_ms + after_ms);
+    nghttp2_submit_ping(p->client, NGHTTP2_FLAG_NONE, NULL);
+    settle(p);
+}
+
+static struct pair *begin_pinged(uint64_t least_ms, bool need_stream)
+{
+    struct pair *p = MEM_NEW(struct pair);
+    init(p);
+    p->f.limits.ping_least_ms = least_ms;
+    p->f.limits.pings_need_stream = need_stream;
+    p->f.defers = true;
+    begin_with(p, 65535);
+    return p;
+}
+
+static void assert_cut(struct pair *p)
+{
+    fake_link_at(&p->f, p->f.now_ms);
+    settle(p);
+    assert_true(fake_link_finished(&p->f));
+    assert_true(p->goaways >= 1);
+    assert_int_equal(p->goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_true(p->goaway_says_pings);
+    end(p);
+}
+
+static void test_the_third_early_ping_ends_the_connection(void **state)
+{
+    (void)state;
+    struct pair *p = begin_pinged(5000, false);
+    ask(p, "GET", "/", 0, NULL);
+    for (int i = 0; i < 20; i++)
+        ping_at(p, 5000);
+    ping_at(p, 4999);
+    ping_at(p, 4999);
+    ping_at(p, 5000); // a good one does not clear the strikes
+    assert_int_equal(p->goaways, 0);
+    ping_at(p, 4999);
+    assert_cut(p);
+}
+
+static void test_an_answer_clears_the_strikes(void **state)
+{
+    (void)state;
+    struct pair *p = begin_pinged(5000, false);
+    for (size_t i = 0; i < 10; i++) {
+        ask(p, "GET", "/", 0, NULL);
+        ping_at(p, 1);
+        ping_at(p, 1);
+        ping_at(p, 1);
+        fake_link_answer(&p->f, i, 200, "bye");
+        settle(p);
+    }
+    assert_int_equal(p->goaways, 0);
+    end(p);
+}
+
+static void test_pings_without_a_stream(void **state)
+{
+    (void)state;
+    struct pair *p = begin_pinged(5000, true);
+    p->f.limits.idle_ms = HTTP_NEVER;
+    ask(p, "GET", "/", 0, NULL);
+    for (int i = 0; i < 4; i++)
+        ping_at(p, 5000);
+    fake_link_answer(&p->f, 0, 200, "bye");
+    settle(p);
+    ping_at(p, 5000); // may: nothing is counted after an answer
+    ping_at(p, 7200 * 1000);
+    ping_at(p, 5000);
+    ping_at(p, 5000);
+    assert_int_equal(p->goaways, 0);
+    ping_at(p, 5000);
+    assert_cut(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answer),        cmocka_unit_test(test_large_both_ways),
-        cmocka_unit_test(test_trailers),      cmocka_unit_test(test_late_answers_in_any_order),
-        cmocka_unit_test(test_early_answer),  cmocka_unit_test(test_body_limits),
-        cmocka_unit_test(test_wrong_length),  cmocka_unit_test(test_header_limit),
-        cmocka_unit_test(test_many_streams),  cmocka_unit_test(test_resets),
-        cmocka_unit_test(test_drain),         cmocka_unit_test(test_drain_of_a_mute_peer),
-        cmocka_unit_test(test_idle),          cmocka_unit_test(test_slow_body),
-        cmocka_unit_test(test_closed_window), cmocka_unit_test(test_keepalive),
+        cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_large_both_ways),
+        cmocka_unit_test(test_trailers),
+        cmocka_unit_test(test_late_answers_in_any_order),
+        cmocka_unit_test(test_early_answer),
+        cmocka_unit_test(test_body_limits),
+        cmocka_unit_test(test_the_third_early_ping_ends_the_connection),
+        cmocka_unit_test(test_an_answer_clears_the_strikes),
+        cmocka_unit_test(test_pings_without_a_stream),
+        cmocka_unit_test(test_wrong_length),
+        cmocka_unit_test(test_header_limit),
+        cmocka_unit_test(test_many_streams),
+        cmocka_unit_test(test_resets),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_of_a_mute_peer),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_slow_body),
+        cmocka_unit_test(test_closed_window),
+        cmocka_unit_test(test_keepalive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "tests/support/loop_step.h"
 #include "tests/support/raw_peer.h"
 
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,6 +150,67 @@ static void test_stale_connection_closed_while_idle(void **state)
     }
     assert_int_equal(raw_peer_connections(f.peer), 3);
     stop(&f);
+}
+
+static int listen_somewhere(struct fixture *f)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    loopback_url(f->url, "http", ntohs(address.sin_port), "/");
+    return fd;
+}
+
+// Lets the client send on the next connection, and answers.
+static int serve_next(struct fixture *f, int listener, struct call_result *r)
+{
+    char text[1024];
+    size_t used = 0;
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) < 0)
+        loop_step(&f->world.loop);
+    while (used < 4 || memcmp(text + used - 4, "body", 4) != 0) {
+        ssize_t n = recv(fd, text + used, sizeof text - used, 0);
+        used += n > 0 ? (size_t)n : 0;
+        loop_step(&f->world.loop);
+    }
+    assert_int_equal(send(fd, OK_TEXT, strlen(OK_TEXT), MSG_NOSIGNAL), strlen(OK_TEXT));
+    http_world_wait(&f->world, r);
+    assert_ok(r);
+    call_result_fini(r);
+    return fd;
+}
+
+// The end has come, but the loop has not seen it yet: nothing is sent where the peer would still read it.
+static void test_end_that_the_loop_has_not_seen(void **state)
+{
+    (void)state;
+    static const char *const last_words[] = {"", "HTTP/1.1 408 Idle\r\n\r\n"};
+    for (size_t i = 0; i < COUNT_OF(last_words); i++) {
+        struct fixture f;
+        struct call_result r = {0};
+        char byte;
+        start(&f, NULL);
+        int listener = listen_somewhere(&f);
+        struct http_request request = post(&f, "body");
+        http_world_send(&f.world, &request, &r);
+        int first = serve_next(&f, listener, &r);
+        if (last_words[i][0] != '\0')
+            assert_true(send(first, last_words[i], strlen(last_words[i]), MSG_NOSIGNAL) > 0);
+        else
+            shutdown(first, SHUT_WR);
+        r = (struct call_result){0};
+        http_world_send(&f.world, &request, &r);
+        int second = serve_next(&f, listener, &r);
+        assert_true(recv(first, &byte, 1, 0) <= 0);
+        close(first);
+        close(second);
+        close(listener);
+        stop(&f);
+    }
 }
 
 // The server takes the second request and dies on it: sent once more, on a new connection.
@@ -749,6 +811,7 @@ int main(void)
         cmocka_unit_test(test_byte_by_byte),
         cmocka_unit_test(test_connection_is_reused),
         cmocka_unit_test(test_stale_connection_closed_while_idle),
+        cmocka_unit_test(test_end_that_the_loop_has_not_seen),
         cmocka_unit_test(test_reused_connection_dies),
         cmocka_unit_test(test_resent_only_once),
         cmocka_unit_test(test_bytes_on_an_idle_connection),

@@ -318,6 +318,7 @@ static void test_client_certificate(void **state)
     char folder[] = "/tmp/profrelay-net-XXXXXX", cert[64], key[64], other_cert[64], other_key[64];
     struct err e = {0};
     struct http_client *none;
+    struct test_ca other;
     prepare(&f, "IP:127.0.0.1", 30);
     assert_non_null(mkdtemp(folder));
     snprintf(cert, sizeof cert, "%s/cert.pem", folder);
@@ -325,11 +326,17 @@ static void test_client_certificate(void **state)
     snprintf(other_cert, sizeof other_cert, "%s/cert2.pem", folder);
     snprintf(other_key, sizeof other_key, "%s/key2.pem", folder);
     test_write_certificate(&f.ca, cert, key);
-    test_write_certificate(&f.ca, other_cert, other_key);
+    test_ca_init(&other);
+    test_write_certificate(&other, other_cert, other_key);
+    test_ca_fini(&other);
     X509_STORE_add_cert(SSL_CTX_get_cert_store(f.server_ctx), f.ca.cert);
     SSL_CTX_set_verify(f.server_ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     start(&f, tls_answers, COUNT_OF(tls_answers));
-    call_fails(&f, f.url, HTTP_LOST, "the peer wants a client certificate");
+    call_fails(&f, f.url, HTTP_LOST, "the peer wants a client certificate: set tls.cert_file and tls.key_file");
+    f.options.tls.cert_file = other_cert;
+    f.options.tls.key_file = other_key;
+    restart_client(&f);
+    call_fails(&f, f.url, HTTP_LOST, "the peer does not trust the certificate shown to it");
     f.options.tls.cert_file = cert;
     f.options.tls.key_file = key;
     restart_client(&f);

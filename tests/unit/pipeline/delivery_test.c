@@ -152,6 +152,37 @@ static void test_several_records_are_one_delivery(void **state)
     shared_fini(&s);
 }
 
+// What a branch had to leave out is known before anything is sent; what a peer says is not.
+static void test_held_tells_what_was_left_out(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told t;
+    struct verdict partial = verdict_make(VERDICT_PARTIAL, "one was too large");
+    partial.rejected_profiles = 1;
+    shared_init(&s, 1000);
+    peer_prepare(&p, &s, "fake/a");
+    peer_open(&p);
+    struct delivery d = begin_delivery(&s, &t, 0);
+    ticket_add_record(d.ticket, p.queue, new_record(10, 1));
+    delivery_end(&d, &partial);
+    shared_run(&s);
+    assert_int_equal(t.held, 1);
+    assert_int_equal(t.held_verdict.kind, VERDICT_PARTIAL);
+    assert_int_equal(t.held_verdict.rejected_profiles, 1);
+    assert_string_equal(t.held_verdict.text, "one was too large");
+    peer_answer(&p, VERDICT_PARTIAL);
+    shared_run(&s);
+    assert_int_equal(t.verdict.rejected_profiles, 2);
+    offer(&p, &t, 10, 1);
+    shared_run(&s);
+    assert_int_equal(t.held_verdict.kind, VERDICT_OK);
+    peer_answer(&p, VERDICT_OK);
+    peer_close(&p);
+    shared_fini(&s);
+}
+
 static void test_the_gravest_verdict_counts(void **state)
 {
     (void)state;
@@ -344,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_who_does_not_want_held_hears_final_only),
         cmocka_unit_test(test_final_waits_for_every_branch),
         cmocka_unit_test(test_several_records_are_one_delivery),
+        cmocka_unit_test(test_held_tells_what_was_left_out),
         cmocka_unit_test(test_the_gravest_verdict_counts),
         cmocka_unit_test(test_all_or_nothing),
         cmocka_unit_test(test_a_dead_branch_that_drops_starves_nobody),

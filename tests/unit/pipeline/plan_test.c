@@ -149,27 +149,27 @@ static const struct message_case cases[] = {
     {"receivers: {profiling: }\n"
      "processors: {batch: , memory_limiter: }\n"
      "exporters: {fake: }\n"
-     "extensions: {health_check: }\n"
+     "extensions: {opamp: }\n"
      "service:\n"
-     "  extensions: [health_check]\n"
+     "  extensions: [opamp]\n"
      "  pipelines:\n"
      "    profiles: {receivers: [profiling], processors: [memory_limiter, batch], exporters: [fake]}\n",
      "c.yaml:1:13: receivers.profiling: not available: run the eBPF profiler beside profrelay and send its OTLP here\n"
      "c.yaml:2:14: warning: processors.batch: not available: requests are not joined yet; it is left out\n"
      "c.yaml:2:23: warning: processors.memory_limiter: not available: service.memory_limit bounds memory; it is left "
      "out\n"
-     "c.yaml:4:14: warning: extensions.health_check: not available: there is no health page yet; it is left out\n"},
+     "c.yaml:4:14: warning: extensions.opamp: not available: it is left out\n"},
     {"receivers: {fake: }\n"
      "processors: {batch: }\n"
      "exporters: {fake: }\n"
-     "extensions: {health_check: , zpages: }\n"
+     "extensions: {opamp: , zpages: }\n"
      "service:\n"
-     "  extensions: [health_check]\n"
+     "  extensions: [opamp]\n"
      "  pipelines:\n"
      "    profiles: {receivers: [fake], processors: [batch], exporters: [fake]}\n"
      "    profiles/2: {receivers: [fake], processors: [batch], exporters: [fake]}\n",
      "c.yaml:2:14: warning: processors.batch: not available: requests are not joined yet; it is left out\n"
-     "c.yaml:4:14: warning: extensions.health_check: not available: there is no health page yet; it is left out\n"},
+     "c.yaml:4:14: warning: extensions.opamp: not available: it is left out\n"},
     {"receivers: {fake: , otlp: , prometheus: {config: {x: [1]}}}\n"
      "processors: {batch: , tail_sampling: }\n"
      "exporters: {fake: , fake/unused: , kafka: }\n"

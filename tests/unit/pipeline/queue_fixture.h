@@ -77,11 +77,53 @@ struct peer {
     size_t send_count, attempts;
     uint64_t last_samples;
     bool closed;
+    // Of records that are too large. NULL: they cannot be split.
+    struct workers *workers;
+    size_t most_bytes; // larger ones are refused at once for their size; 0 = as peer_answer says
+    struct split_script {
+        size_t parts;
+        bool drops; // something
+        enum err_code rc;
+    } split;
+    _Atomic unsigned splits;
 };
 
 static inline void on_peer_closed(void *arg)
 {
     ((struct peer *)arg)->closed = true;
+}
+
+static inline struct record *new_record(size_t bytes, uint64_t samples)
+{
+    struct record *r = record_create(mem_alloc(bytes), bytes);
+    r->samples = samples;
+    r->profiles = 2;
+    return r;
+}
+
+// On a worker. Each part is a little larger than its share.
+static inline enum err_code on_peer_split(void *arg, const struct record *r, struct record_list *out, struct err *e)
+{
+    struct peer *p = arg;
+    atomic_fetch_add(&p->splits, 1);
+    if (p->split.rc != ERR_OK)
+        return err_set(e, p->split.rc, "told to fail");
+    for (size_t i = 0; i < p->split.parts; i++) {
+        struct record *part = new_record(r->len / p->split.parts + 5, r->samples / p->split.parts);
+        part->is_part = true;
+        record_list_add(out, part);
+    }
+    if (p->split.drops)
+        record_list_drop(out, "told to drop");
+    out->dropped_profiles = p->split.drops;
+    return ERR_OK;
+}
+
+static inline void peer_refuse_size(struct send *s)
+{
+    struct verdict v = verdict_make(VERDICT_REFUSED, "too large, as told");
+    v.too_large = true;
+    send_done(s, &v);
 }
 
 static inline void on_peer_send(void *arg, struct send *s)
@@ -90,6 +132,10 @@ static inline void on_peer_send(void *arg, struct send *s)
     const struct verdict ok = {.kind = VERDICT_OK};
     p->attempts++;
     p->last_samples = send_record(s)->samples;
+    if (p->most_bytes != 0 && send_record(s)->len > p->most_bytes) {
+        peer_refuse_size(s);
+        return;
+    }
     if (p->auto_ok) {
         send_done(s, &ok);
         return;
@@ -118,6 +164,8 @@ static inline void peer_open(struct peer *p)
                                           .metrics = p->shared->metrics,
                                           .exporter_id = p->id,
                                           .send = on_peer_send,
+                                          .split = p->workers != NULL ? on_peer_split : NULL,
+                                          .workers = p->workers,
                                           .arg = p,
                                           .random_seed = 1};
     p->queue = queue_create(&options);
@@ -163,7 +211,7 @@ static inline int64_t peer_counter(struct peer *p, const char *name)
 struct told {
     struct shared *shared;
     unsigned held, final;
-    struct verdict verdict;
+    struct verdict held_verdict, verdict;
 };
 
 static inline void on_told(void *arg, enum verdict_moment moment, const struct verdict *v)
@@ -173,6 +221,7 @@ static inline void on_told(void *arg, enum verdict_moment moment, const struct v
     assert_int_equal(t->final, 0); // nothing after final
     if (moment == MOMENT_HELD) {
         t->held++;
+        t->held_verdict = *v;
         return;
     }
     t->final++;
@@ -186,14 +235,6 @@ static inline struct delivery begin_delivery(struct shared *s, struct told *t, s
         assert_true(budget_try_take(&s->budget, charged));
     const struct waiter waiter = {&s->loop, true, on_told, t};
     return delivery_create(fake_batch(1), &waiter, &s->budget, charged);
-}
-
-static inline struct record *new_record(size_t bytes, uint64_t samples)
-{
-    struct record *r = record_create(mem_alloc(bytes), bytes);
-    r->samples = samples;
-    r->profiles = 2;
-    return r;
 }
 
 // One record of so many bytes and samples, in one delivery of its own.

@@ -285,6 +285,48 @@ static void test_an_old_attempt_is_no_news(void **state)
     end_peer(&p);
 }
 
+static struct queue_health health_of(struct peer *p)
+{
+    struct queue_health h;
+    queue_health(p->queue, &h);
+    return h;
+}
+
+static void test_health(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told t[3];
+    open_peer(&s, &p, 1000);
+    for (size_t i = 0; i < 3; i++)
+        offer(&p, &t[i], 100, 5);
+    run_until_attempts(&p, 1);
+    struct queue_health h = health_of(&p);
+    assert_false(h.failing);
+    assert_int_equal(h.load, 2); // one is with the sender
+    assert_int_equal(h.bytes, 200);
+    assert_int_equal(h.capacity, p.settings.queue_size);
+    assert_string_equal(h.unit, "requests");
+    peer_answer(&p, VERDICT_RETRY);
+    h = health_of(&p);
+    assert_true(h.failing && !h.refused);
+    assert_string_equal(h.error, "as told");
+    int64_t since = h.failing_since_nanos;
+    run_until_attempts(&p, 2);
+    fake_world_advance(&s.world, NANOS_PER_SECOND);
+    peer_answer(&p, VERDICT_REFUSED);
+    h = health_of(&p);
+    assert_true(h.failing && h.refused && h.failing_since_nanos == since);
+    run_until_attempts(&p, 3);
+    peer_answer(&p, VERDICT_PARTIAL);
+    assert_false(health_of(&p).failing);
+    run_until_attempts(&p, 4);
+    peer_answer(&p, VERDICT_REFUSED);
+    assert_true(health_of(&p).failing_since_nanos > since);
+    end_peer(&p);
+}
+
 static void test_gives_up(void **state)
 {
     (void)state;
@@ -513,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_sizers),
         cmocka_unit_test(test_retry_then_success),
         cmocka_unit_test(test_an_old_attempt_is_no_news),
+        cmocka_unit_test(test_health),
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_partial_and_refused),
         cmocka_unit_test(test_senders_work_side_by_side),

@@ -276,7 +276,7 @@ static void the_closing_summary(void **state)
     import_summary_init(&s, true, false, false);
     s.found = 1;
     end_as(&s, FILE_SENT);
-    prints(&s, "would send 1 of 1 files: 2 profiles, 10 samples, 1.0 KB in ", "");
+    prints(&s, "would send 1 of 1 file: 2 profiles, 10 samples, 1.0 KB in ", "");
 }
 
 static void nothing_found_is_said(void **state)

@@ -97,6 +97,9 @@ static void takes_profiles(void **state)
     expect(r.grpc_port, &(struct call){.path = EXPORT, .encoding = "zstd", .message = buf_bytes(&packed)}, GRPC_OK, "");
     compressor_destroy(&c);
     buf_fini(&packed);
+    static const char accepted[] = "otelcol_receiver_accepted_profile_samples";
+    assert_true(fake_service_counter(&r.service, accepted, "receiver", "otlp", "transport", "grpc") > 0);
+    assert_int_equal(fake_service_counter(&r.service, accepted, "receiver", "otlp", "transport", "http"), 0);
     struct fake_seen seen = otlp_rig_stop(&r);
     assert_int_equal(seen.taken_count, 2);
     assert_int_equal(seen.taken[1], 3);
@@ -140,14 +143,18 @@ static void refuses_by_name(void **state)
 static void says_when_to_come_again(void **state)
 {
     (void)state;
-    static const uint8_t retry_info[] = "type.googleapis.com/google.rpc.RetryInfo\x12\x04\x0a\x02\x08\x01";
+    static const uint8_t retry_info[] = "type.googleapis.com/google.rpc.RetryInfo\x12";
     struct otlp_rig r;
     struct said s;
     otlp_rig_start(&r, &(struct otlp_rig_options){.exporter = ", sending_queue: {enabled: false}, answer: retry"});
     ask(r.grpc_port, &(struct call){.path = EXPORT, .message = buf_bytes(&r.three)}, &s);
     assert_int_equal(s.status, GRPC_UNAVAILABLE);
     assert_string_equal(s.message, "as told");
-    assert_non_null(memmem(s.details.data, s.details.len, retry_info, sizeof retry_info - 1));
+    const uint8_t *info = memmem(s.details.data, s.details.len, retry_info, sizeof retry_info - 1);
+    assert_non_null(info);
+    info += sizeof retry_info - 1; // the length of RetryInfo, Duration, its length, seconds
+    assert_true(info + 5 <= s.details.data + s.details.len && info[1] == 0x0a && info[3] == 0x08);
+    assert_in_range(info[4], 1, 3);
     said_fini(&s);
     otlp_rig_stop(&r);
 }

@@ -227,6 +227,13 @@ static int hold_memory(struct otlp_rig *r, const char *length)
     return fd;
 }
 
+static int retry_after(const char *head)
+{
+    const char *at = strstr(head, "\r\nretry-after: ");
+    int seconds = -1;
+    return at != NULL && sscanf(at, "\r\nretry-after: %d\r", &seconds) == 1 ? seconds : -1;
+}
+
 static void refuses_before_memory_grows(void **state)
 {
     (void)state;
@@ -239,7 +246,8 @@ static void refuses_before_memory_grows(void **state)
     static const char want[] = "POST " PROFILES_PATH " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" JSON
                                "Expect: 100-continue\r\nContent-Length: 1500000\r\n\r\n";
     assert_int_equal(otlp_rig_ask_raw(&r, want, &head, &body), 503);
-    assert_has(head, "\r\nretry-after: 1\r\n");
+    assert_true(retry_after(head) >= 1 && retry_after(head) <= 3);
+    free(head);
     assert_text(&body, "{\"code\":14,\"message\":\"service.memory_limit of 4194304 bytes has no room for this request "
                        "now\"}");
     assert_int_equal(otlp_rig_ask(&r, PROTO, buf_bytes(&r.three), NULL, NULL), 200); // small ones find room
@@ -271,11 +279,11 @@ static void passes_on_the_verdict(void **state)
         int status;
         const char *header, *body;
     } cases[] = {
-        {", answer: retry", 503, "\r\nretry-after: 1\r\n", "{\"code\":14,\"message\":\"as told\"}"},
+        {", answer: retry", 503, "\r\nretry-after: ", "{\"code\":14,\"message\":\"as told\"}"},
         {", answer: refused", 400, "", "{\"code\":3,\"message\":\"as told\"}"},
         {", answer: partial", 200, "",
          "{\"partialSuccess\":{\"rejectedProfiles\":\"1\",\"errorMessage\":\"as told\"}}"},
-        {", encode: memory", 503, "\r\nretry-after: 1\r\n", NULL},
+        {", encode: memory", 503, "\r\nretry-after: ", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct otlp_rig r;
@@ -293,6 +301,24 @@ static void passes_on_the_verdict(void **state)
             buf_fini(&body);
         otlp_rig_stop(&r);
     }
+}
+
+static void does_not_call_all_back_at_once(void **state)
+{
+    (void)state;
+    struct otlp_rig r;
+    char *head;
+    bool seen[4] = {false};
+    otlp_rig_start(&r, &(struct otlp_rig_options){.exporter = ", sending_queue: {enabled: false}, answer: retry"});
+    for (int i = 0; i < 64; i++) {
+        assert_int_equal(otlp_rig_ask(&r, PROTO, buf_bytes(&r.three), &head, NULL), 503);
+        int seconds = retry_after(head);
+        assert_in_range(seconds, 1, 3);
+        seen[seconds] = true;
+        free(head);
+    }
+    assert_true(seen[1] && seen[2] && seen[3]);
+    otlp_rig_stop(&r);
 }
 
 static void answers_once_it_is_queued(void **state)
@@ -391,6 +417,7 @@ int main(void)
         cmocka_unit_test(names_both_sizes),
         cmocka_unit_test(refuses_before_memory_grows),
         cmocka_unit_test(passes_on_the_verdict),
+        cmocka_unit_test(does_not_call_all_back_at_once),
         cmocka_unit_test(answers_once_it_is_queued),
         cmocka_unit_test(two_are_in_flight),
         cmocka_unit_test(goes_away_while_it_waits),

@@ -204,8 +204,8 @@ static void a_file_gets_them_and_is_known_by_them(void **state)
     bool unmatched;
     fake_env_init(&r->env, 1);
     static const struct metric_family family = {"count", "Samples.", METRIC_COUNTER};
-    for (size_t i = 0; i < COUNT_OF(r->instance.outcomes); i++)
-        r->instance.outcomes[i] = metrics_series(r->env.env.metrics, &family, NULL, 0);
+    for (size_t i = 0; i < COUNT_OF(r->instance.outcomes[0]); i++)
+        r->instance.outcomes[0][i] = metrics_series(r->env.env.metrics, &family, NULL, 0);
     r->consumer.take = take;
     r->receiver = (struct receiver){.component = {.loop = &r->env.loop, .env = &r->env.env, .instance = &r->instance},
                                     .next = &r->consumer,
