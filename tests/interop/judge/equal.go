@@ -66,15 +66,25 @@ func headerDifferences(a, b []field) (count int) {
 	return count
 }
 
+// compareFiles compares the first with each of the others.
 func compareFiles(paths []string, read func(string) (canonical, error)) error {
 	a, err := read(paths[0])
 	if err != nil {
 		return err
 	}
-	b, err := read(paths[1])
-	if err != nil {
-		return err
+	for _, path := range paths[1:] {
+		b, err := read(path)
+		if err != nil {
+			return err
+		}
+		if err = compare(a, b, paths[0], path); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func compare(a, b canonical, nameA, nameB string) error {
 	headers := headerDifferences(a.header, b.header)
 	listA, countA := onlyIn(a.samples, b.samples)
 	listB, countB := onlyIn(b.samples, a.samples)
@@ -91,6 +101,6 @@ func compareFiles(paths []string, read func(string) (canonical, error)) error {
 	for _, s := range listB[min(len(listA), len(listB)):] {
 		fmt.Printf("sample only in B: %s\n", short(s))
 	}
-	fmt.Printf("differs: %d of the header, %d samples only in %s, %d only in %s\n", headers, countA, paths[0], countB, paths[1])
+	fmt.Printf("differs: %d of the header, %d samples only in %s, %d only in %s\n", headers, countA, nameA, countB, nameB)
 	return errDiffers
 }

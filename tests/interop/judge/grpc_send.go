@@ -8,13 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/snappy"
 	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -35,8 +34,10 @@ func (snappyCompressor) Decompress(r io.Reader) (io.Reader, error) {
 }
 
 // describe says what a failed call was told, details included.
-func describe(err error) string {
-	st := status.Convert(err)
+func describe(err error) string { return describeStatus(status.Convert(err).Proto()) }
+
+func describeStatus(p *spb.Status) string {
+	st := status.FromProto(p)
 	text := fmt.Sprintf("%s: %s", st.Code(), st.Message())
 	for _, d := range st.Details() {
 		switch d := d.(type) {
@@ -60,10 +61,7 @@ func sendOnce(conn *grpc.ClientConn, req pprofileotlp.ExportRequest, options ...
 	if err != nil {
 		return errors.New(describe(err))
 	}
-	if p := resp.PartialSuccess(); p.RejectedProfiles() != 0 || p.ErrorMessage() != "" {
-		return fmt.Errorf("partial success: %d rejected: %s", p.RejectedProfiles(), p.ErrorMessage())
-	}
-	return nil
+	return partialError(resp)
 }
 
 func checkHealth(conn *grpc.ClientConn) error {
@@ -77,58 +75,35 @@ func checkHealth(conn *grpc.ClientConn) error {
 	return nil
 }
 
-// grpcSend exports with pdata's own client.
+// grpcSend exports with pdata's own client, on one connection.
 func grpcSend(args []string) error {
+	var s sending
 	flags := flag.NewFlagSet("grpc-send", flag.ContinueOnError)
-	to := flags.String("to", "", "HOST:PORT")
-	compression := flags.String("compression", "", "gzip, zstd, snappy")
-	times := flags.Int("times", 1, "so many calls, on one connection")
-	parallel := flags.Int("parallel", 1, "so many at a time")
-	caFile := flags.String("ca", "", "speak TLS, trust this")
-	if err := flags.Parse(args[1:]); err != nil || *to == "" {
-		return errors.New("grpc-send needs FILE -to HOST:PORT")
-	}
-	data, err := os.ReadFile(args[0])
-	if err != nil {
+	health := flags.Bool("health", false, "ask for the server's health first")
+	if err := s.parse(flags, args); err != nil {
 		return err
-	}
-	req := pprofileotlp.NewExportRequest()
-	if err = req.UnmarshalProto(data); err != nil {
-		return refusal{err}
 	}
 	encoding.RegisterCompressor(zstdCompressor{})
 	encoding.RegisterCompressor(snappyCompressor{})
 	creds := insecure.NewCredentials()
-	if *caFile != "" {
-		if creds, err = credentials.NewClientTLSFromFile(*caFile, ""); err != nil {
-			return err
-		}
+	if config, err := s.files.forClient(); err != nil {
+		return err
+	} else if config != nil {
+		creds = credentials.NewTLS(config)
 	}
-	conn, err := grpc.NewClient(*to, grpc.WithTransportCredentials(creds))
+	conn, err := grpc.NewClient(s.to, grpc.WithTransportCredentials(creds))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err = checkHealth(conn); err != nil {
-		return err
+	if *health {
+		if err = checkHealth(conn); err != nil {
+			return err
+		}
 	}
 	var options []grpc.CallOption
-	if *compression != "" {
-		options = append(options, grpc.UseCompressor(*compression))
+	if s.compression != "" {
+		options = append(options, grpc.UseCompressor(s.compression))
 	}
-	var wait sync.WaitGroup
-	failures := make(chan error, *times)
-	limit := make(chan struct{}, *parallel)
-	for range *times {
-		limit <- struct{}{}
-		wait.Go(func() {
-			if err := sendOnce(conn, req, options...); err != nil {
-				failures <- err
-			}
-			<-limit
-		})
-	}
-	wait.Wait()
-	close(failures)
-	return <-failures
+	return s.all(func() error { return sendOnce(conn, s.request, options...) })
 }

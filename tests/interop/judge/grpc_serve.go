@@ -4,17 +4,10 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"os/signal"
@@ -112,40 +105,23 @@ func (s *grpcServer) Export(ctx context.Context, req pprofileotlp.ExportRequest)
 	return resp, s.store(req)
 }
 
-// selfSigned makes a certificate for loopback and writes it to caFile.
-func selfSigned(caFile string) (credentials.TransportCredentials, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, err
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err = writeAtomically(caFile, text); err != nil {
-		return nil, err
-	}
-	return credentials.NewServerTLSFromCert(&tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}), nil
-}
-
 func grpcServe(args []string) error {
 	flags := flag.NewFlagSet("grpc-serve", flag.ContinueOnError)
 	portFile := flags.String("port-file", "", "gets the port")
 	out := flags.String("out", "", "folder of what arrives")
-	caFile := flags.String("tls", "", "speak TLS and write the certificate there")
 	age := flags.Duration("max-age", 0, "of a connection, then GOAWAY")
 	streams := flags.Uint("max-streams", 0, "at a time on a connection")
+	defaults := flags.Bool("default-limits", false, "take what grpc-go takes by itself: 4 MiB")
+	var files tlsFiles
+	files.register(flags)
 	if err := flags.Parse(args); err != nil || *portFile == "" || *out == "" {
 		return errors.New("grpc-serve needs -port-file F -out DIR")
 	}
 	encoding.RegisterCompressor(zstdCompressor{})
-	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(maxBodyBytes)}
+	options := []grpc.ServerOption{}
+	if !*defaults {
+		options = append(options, grpc.MaxRecvMsgSize(maxBodyBytes))
+	}
 	if *age > 0 {
 		options = append(options, grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: *age, MaxConnectionAgeGrace: 10 * time.Second}))
@@ -153,12 +129,10 @@ func grpcServe(args []string) error {
 	if *streams > 0 {
 		options = append(options, grpc.MaxConcurrentStreams(uint32(*streams)))
 	}
-	if *caFile != "" {
-		creds, err := selfSigned(*caFile)
-		if err != nil {
-			return err
-		}
-		options = append(options, grpc.Creds(creds))
+	if config, err := files.forServer(); err != nil {
+		return err
+	} else if config != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
 	}
 	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err

@@ -23,15 +23,22 @@ const usage = `usage:
   judge otlp-to-json IN OUT [request] pdata reads protobuf and writes JSON, as a file or as a request
   judge otlp-from-json IN OUT         the way back
   judge otlp-check [-strict] FILE...  one line per file; -strict makes duplicates and orphans problems
-  judge otlp-equal A B                as pprof-equal, for export requests
+  judge otlp-equal A B...             as pprof-equal, for export requests
+  judge otlp-together A B...          0 if all B together have the samples of A, each once, in the same profiles
   judge relabel-cases COUNT OUT       random rules and labels, and what Prometheus makes of them
-  judge serve --port-file F --out DIR OTLP/HTTP server on a free loopback port; POST /control?status=503&
+  judge serve -port-file F -out DIR   OTLP/HTTP server on a free loopback port; POST /control?status=503&
                                       retry_after=1&delay_ms=10&times=3&partial=2&cut=1 sets what comes next
-  judge grpc-serve -port-file F -out DIR [-tls CERT_FILE] [-max-age 1s] [-max-streams N]
+  judge grpc-serve -port-file F -out DIR [-max-age 1s] [-max-streams N] [-default-limits]
                                       the same over gRPC; metadata judge-code, judge-retry-ms, judge-delay-ms,
                                       judge-partial say what a request meets
-  judge grpc-send FILE -to HOST:PORT [-compression gzip|zstd|snappy] [-times N] [-parallel N] [-ca FILE]
-                                      asks for health, then exports with pdata's client
+  judge grpc-send FILE -to HOST:PORT [-compression gzip|zstd|snappy] [-times N] [-parallel N] [-health]
+                                      exports with pdata's client
+  judge grpc-watch -to HOST:PORT [-service S]
+                                      prints what health's Watch says until it ends, and how it does
+  judge http-send FILE -to URL [-compression gzip|zstd] [-times N] [-parallel N] [-json] [-http2]
+                                      exports over HTTP
+  Those that serve or send take -cert FILE -key FILE -ca FILE: a server with -cert speaks TLS, with -ca mTLS; a client
+  with -ca speaks TLS, with -cert mTLS.
 `
 
 // refusal is the judging library's own verdict on its input.
@@ -59,11 +66,14 @@ var commands = []command{
 	{"otlp-to-json", 2, 3, otlpToJSON},
 	{"otlp-from-json", 2, 2, otlpFromJSON},
 	{"otlp-check", 1, 1 << 20, checkOtlp},
-	{"otlp-equal", 2, 2, compareOtlp},
+	{"otlp-equal", 2, 1 << 20, compareOtlp},
+	{"otlp-together", 2, 1 << 20, compareTogether},
 	{"relabel-cases", 2, 2, writeRelabelCases},
-	{"serve", 4, 4, serve},
-	{"grpc-serve", 4, 10, grpcServe},
-	{"grpc-send", 3, 11, grpcSend},
+	{"serve", 4, 20, serve},
+	{"grpc-serve", 4, 20, grpcServe},
+	{"grpc-send", 3, 20, grpcSend},
+	{"grpc-watch", 2, 4, grpcWatch},
+	{"http-send", 3, 20, httpSend},
 }
 
 // guarded turns a panic of a library into a refusal: pdata's At(i) panics on a bad index.

@@ -5,8 +5,10 @@ package main
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -199,35 +201,34 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, success(b.partial))
 }
 
-func serveOptions(args []string) (portFile, out string) {
-	for i := 0; i+1 < len(args); i += 2 {
-		switch args[i] {
-		case "--port-file":
-			portFile = args[i+1]
-		case "--out":
-			out = args[i+1]
-		}
-	}
-	return portFile, out
-}
-
 func serve(args []string) error {
-	portFile, out := serveOptions(args)
-	if portFile == "" || out == "" {
-		return errors.New("serve needs --port-file F --out DIR")
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	portFile := flags.String("port-file", "", "gets the port")
+	out := flags.String("out", "", "folder of what arrives")
+	var files tlsFiles
+	files.register(flags)
+	if err := flags.Parse(args); err != nil || *portFile == "" || *out == "" {
+		return errors.New("serve needs -port-file F -out DIR")
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	config, err := files.forServer()
+	if err != nil {
+		return err
+	}
+	if err = os.MkdirAll(*out, 0o755); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	s := &server{out: out}
+	s := &server{out: *out}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1development/profiles", s.export)
 	mux.HandleFunc("POST /control", s.control)
 	h := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	go func() {
@@ -235,7 +236,7 @@ func serve(args []string) error {
 		_ = h.Close()
 	}()
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	if err = writeAtomically(portFile, []byte(port+"\n")); err != nil {
+	if err = writeAtomically(*portFile, []byte(port+"\n")); err != nil {
 		return err
 	}
 	if err = h.Serve(l); errors.Is(err, http.ErrServerClosed) {

@@ -7,21 +7,15 @@ h2spec=$PWD/build/judge/h2spec
 http_serve() {
     local name=$1
     shift
-    rm -f "$work/$name.out"
-    "$echo_server" 127.0.0.1:0 "$@" >"$work/$name.out" 2>"$work/$name.err" &
-    http_pid=$!
-    while ! grep -q '^port' "$work/$name.out" 2>/dev/null; do
-        kill -0 "$http_pid" 2>/dev/null || return 1
-        read -rt 0.05 <> <(:) || true
-    done
-    http_port=$(sed -n 's/^port //p' "$work/$name.out")
+    launch "$name" "$echo_server" 127.0.0.1:0 "$@"
+    http_pid=$launched
+    await "$work/$name.log" '^port' "$http_pid" && http_port=$(sed -n 's/^port //p' "$work/$name.log")
 }
 
 # It must drain and end by itself.
 http_stop() {
     local name=$1
-    kill "$http_pid"
-    if wait "$http_pid"; then pass "$name-drain"; else fail "$name-drain" "the server ended with $?" "$work/$name.err"; fi
+    if stop "$http_pid"; then pass "$name-drain"; else fail "$name-drain" "the server ended with $?" "$work/$name.log"; fi
 }
 
 http_h2spec() {
@@ -49,7 +43,7 @@ http_echo() {
 
 http_clear() {
     local url
-    http_serve clear || { fail http-clear "no server" "$work/clear.err"; return; }
+    http_serve clear || { fail http-clear "no server" "$work/clear.log"; return; }
     url=http://127.0.0.1:$http_port
     http_h2spec clear
     http_curl http1 'GET /a 1.1 200' --http1.1 "$url/a"
@@ -73,7 +67,7 @@ http_clear() {
 
 http_tls() {
     local url to
-    http_serve tls "$work" || { fail http-tls "no server" "$work/tls.err"; return; }
+    http_serve tls "$work" || { fail http-tls "no server" "$work/tls.log"; return; }
     url=https://client.example:$http_port to=(--cacert "$work/ca.pem" --resolve "client.example:$http_port:127.0.0.1")
     http_h2spec tls -t -k
     http_curl tls-http1 'GET /a 1.1 200' "${to[@]}" --http1.1 "$url/a"
@@ -83,7 +77,7 @@ http_tls() {
     http_echo tls-body "${to[@]}" "$url/x"
     http_curl clear-to-tls 'this port speaks TLS: use https:// 1.1 400' "http://127.0.0.1:$http_port/a"
     http_stop tls
-    http_serve mtls "$work" mtls || { fail http-mtls "no server" "$work/mtls.err"; return; }
+    http_serve mtls "$work" mtls || { fail http-mtls "no server" "$work/mtls.log"; return; }
     url=https://client.example:$http_port to=(--cacert "$work/ca.pem" --resolve "client.example:$http_port:127.0.0.1")
     http_curl mtls '127.0.0.1 CN=client 2 200' "${to[@]}" --cert "$work/cert.pem" --key "$work/key.pem" "$url/peer"
     http_curl mtls-without ' 0 000' "${to[@]}" "$url/peer"

@@ -3,27 +3,13 @@
 # we refuse with, details included. From there on our exporters send to pdata's own servers, over HTTP and gRPC.
 transport_random=${RANDOM_OTLP:-$(dirname "$relay")/random_otlp}
 
-transport_port() { sed -n "s|.*OTLP/$1 at .*port \([0-9]*\)|\1|p" "$work/relay.log"; }
-
-# transport_wait FILE PATTERN PID: until a line of the file matches; fails when the process ends before.
-transport_wait() {
-    while ! grep -q "$2" "$1" 2>/dev/null; do
-        kill -0 "$3" 2>/dev/null || return 1
-        read -rt 0.05 <> <(:) || true
-    done
-}
-
 # The peer's command and the exporter, with PORT in it.
 transport_server=(serve) transport_exporter='otlp_http: {endpoint: "http://127.0.0.1:PORT"}'
 
 # transport_start EXTRA_KEYS_OF_THE_RECEIVER: a peer, and profrelay in front of it.
 transport_start() {
-    local port
-    rm -rf "$work/port" "$work/arrived" "$work/relay.log"
-    "$judge" "${transport_server[@]}" --port-file "$work/port" --out "$work/arrived" >"$work/serve.out" 2>&1 &
-    transport_peer=$!
-    transport_wait "$work/port" . "$transport_peer" || return 1
-    port=$(cat "$work/port")
+    serve_peer arrived "$judge" "${transport_server[@]}" || return 1
+    transport_peer=$launched
     cat >"$work/relay.yaml" <<YAML
 receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"$1}}}}
 exporters: {${transport_exporter//PORT/$port}}
@@ -31,32 +17,28 @@ service:
   telemetry: {metrics: {level: none}}
   pipelines: {profiles: {receivers: [otlp], exporters: [${transport_exporter%%:*}]}}
 YAML
-    "$relay" --config "$work/relay.yaml" >"$work/relay.out" 2>"$work/relay.log" &
-    transport_relay=$!
-    transport_wait "$work/relay.log" "Everything is ready" "$transport_relay"
+    serve_relay relay && transport_relay=$launched
 }
 
 # profrelay sends what it holds before it ends.
 transport_stop() {
-    kill "$transport_relay" && wait "$transport_relay"
-    kill "$transport_peer" && wait "$transport_peer"
+    stop "$transport_relay"
+    stop "$transport_peer"
 }
 
 # transport_arrives NAME FILE COUNT KEYS SEND_OPTIONS...
 transport_arrives() {
-    local name=otlp-transport/$1 file=$2 count=$3 keys=$4 request
+    local name=otlp-transport/$1 file=$2 count=$3 keys=$4
     shift 4
-    case $name in *"$pattern"*) ;; *) return ;; esac
+    chosen "$name" || return
     transport_start "$keys" || { fail "$name" "does not start" "$work/relay.log"; return; }
-    "$judge" grpc-send "$file" -to "127.0.0.1:$(transport_port gRPC)" -times "$count" "$@" >"$work/out" 2>&1
+    "$judge" grpc-send "$file" -to "127.0.0.1:$(relay_port relay gRPC)" -times "$count" -health "$@" >"$work/out" 2>&1
     local code=$?
     transport_stop
     [ "$code" = 0 ] || { fail "$name" "grpc-send" "$work/out"; return; }
     grep -q SERVING "$work/out" || { fail "$name" "health" "$work/out"; return; }
     [ "$(ls "$work"/arrived/*.otlp | wc -l)" = "$count" ] || { fail "$name" "$(ls "$work"/arrived/*.otlp | wc -l) of $count arrived" "$work/relay.log"; return; }
-    for request in "$work"/arrived/*.otlp; do
-        "$judge" otlp-equal "$file" "$request" >"$work/out" 2>&1 || { fail "$name" "otlp-equal" "$work/out"; return; }
-    done
+    "$judge" otlp-equal "$file" "$work"/arrived/*.otlp >"$work/out" 2>&1 || { fail "$name" "otlp-equal" "$work/out"; return; }
     pass "$name"
 }
 
@@ -64,9 +46,9 @@ transport_arrives() {
 transport_says() {
     local name=otlp-transport/$1 file=$2 text=$3 keys=$4
     shift 4
-    case $name in *"$pattern"*) ;; *) return ;; esac
+    chosen "$name" || return
     transport_start "$keys" || { fail "$name" "does not start" "$work/relay.log"; return; }
-    "$judge" grpc-send "$file" -to "127.0.0.1:$(transport_port gRPC)" "$@" >"$work/out" 2>&1
+    "$judge" grpc-send "$file" -to "127.0.0.1:$(relay_port relay gRPC)" "$@" >"$work/out" 2>&1
     local code=$?
     transport_stop
     grep -qF "$text" "$work/out" && [ "$code" = 1 ] && pass "$name" || fail "$name" "wanted: $text" "$work/out"
@@ -75,9 +57,9 @@ transport_says() {
 # transport_logs NAME FILE TEXT EXPORTER: what is sent does not arrive whole, and profrelay says why.
 transport_logs() {
     local name=otlp-transport/$1 file=$2 text=$3 transport_exporter=$4
-    case $name in *"$pattern"*) ;; *) return ;; esac
+    chosen "$name" || return
     transport_start "" || { fail "$name" "does not start" "$work/relay.log"; return; }
-    "$judge" grpc-send "$file" -to "127.0.0.1:$(transport_port gRPC)" >"$work/out" 2>&1
+    "$judge" grpc-send "$file" -to "127.0.0.1:$(relay_port relay gRPC)" >"$work/out" 2>&1
     transport_stop
     grep -qF "$text" "$work/relay.log" && pass "$name" || fail "$name" "wanted: $text" "$work/relay.log"
 }
@@ -106,7 +88,8 @@ if [ -x "$transport_random" ]; then
     transport_arrives to-grpc-zstd "$random_request" 50 "" -parallel 10
     transport_server=(grpc-serve -max-age 20ms -max-streams 2)
     transport_arrives to-grpc-goaway "$random_request" 300 "" -parallel 10
-    transport_server=(grpc-serve -tls "$work/ca.pem") transport_exporter="otlp_grpc: {endpoint: \"127.0.0.1:PORT\", tls: {ca_file: $work/ca.pem}}"
+    certificate "$work" ca ca && certificate "$work" server ca
+    transport_server=(grpc-serve -cert "$work/server.pem" -key "$work/server.key") transport_exporter="otlp_grpc: {endpoint: \"127.0.0.1:PORT\", tls: {ca_file: $work/ca.pem}}"
     transport_arrives to-grpc-tls "$random_request" 50 "" -parallel 10
     transport_server=(grpc-serve)
     transport_logs to-grpc-refused "$random_request" "answers INVALID_ARGUMENT: told to answer so: 100 % €" \

@@ -3,16 +3,6 @@
 # where there is one, for the corpus beside the checkout.
 back=${OTLP_TO_PPROF:-$(dirname "$relay")/otlp_to_pprof}
 
-start_server() {
-    "$judge" serve --port-file "$work/port" --out "$work/arrived" 2>"$work/serve.err" &
-    server=$!
-    while [ ! -s "$work/port" ]; do # a file is all there is to wait for; gives up with the process
-        kill -0 "$server" 2>/dev/null || return 1
-        read -rt 0.05 <> <(:) || true
-    done
-    endpoint=http://127.0.0.1:$(cat "$work/port")
-}
-
 # What an import of $1 sent, each request moved to $work/request-N.otlp.
 take_arrived() {
     rm -f "$work"/request-*.otlp "$work"/re-*
@@ -55,7 +45,8 @@ round_trip() {
 }
 
 [ -x "$back" ] || { fail programs "$back is not there: build it first"; return; }
-start_server || { fail serve "does not start" "$work/serve.err"; return; }
+serve_peer arrived "$judge" serve || { fail serve "does not start" "$work/arrived.log"; return; }
+endpoint=http://127.0.0.1:$port
 python3 tests/interop/make_samples.py "$work/ours"
 
 for file in "$work"/ours/*; do
