@@ -251,7 +251,7 @@ static const struct {
                             "gRPC?"},
     [GRPC_UNAVAILABLE] = {true, NULL},
     [GRPC_DATA_LOSS] = {true, NULL},
-    [GRPC_UNAUTHENTICATED] = {false, "are the headers right?"},
+    [GRPC_UNAUTHENTICATED] = {false, "are headers and auth.authenticator right?"},
 };
 
 // How servers say that a message is larger than they take: grpc-go, C++ (Python, Ruby), Node; Java; .NET; tonic;

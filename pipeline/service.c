@@ -52,7 +52,7 @@ struct service {
     int64_t drain_deadline_nanos;
     unsigned late_polls; // since the deadline has passed
     bool hurry;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     size_t signal_count;
     uv_timer_t poll;
     struct trim trim;
@@ -523,13 +523,17 @@ void service_stop(struct service *s, int exit_code)
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct service *s = handle->data;
+    if (signum == SIGHUP) { // a Collector reads its configuration again then
+        log_warn(&s->logger, "received SIGHUP: the configuration is read at the start only; to read it anew, restart");
+        return;
+    }
     log_info(&s->logger, "received %s", signum == SIGINT ? "SIGINT" : "SIGTERM");
     stop_now(s, 0);
 }
 
 static void handle_signals(struct service *s)
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     if (!s->options->handle_signals)
         return;
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {

@@ -252,6 +252,16 @@ static void run_failed(struct loop_task *task)
     answer_and_end(r, r->fate, r->e.text[0] != '\0' ? r->e.text : NULL);
 }
 
+// Once the others are taken: a request that comes again is counted then.
+static void tell_rejected(struct otlp_request *r)
+{
+    if (r->rejected == 0)
+        return;
+    count(r, RECEIVER_FAILED, r->rejected);
+    log_warn(&receiver(r)->receiver.component.log, "%" PRIu64 " of a request's profiles cannot be read: %s",
+             r->rejected, r->e.text);
+}
+
 static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
 {
     static const enum otlp_fate fates[] = {
@@ -271,6 +281,8 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
     };
     if (!r->held)
         count(r, outcome.fate == OTLP_TAKEN ? RECEIVER_ACCEPTED : RECEIVER_REFUSED, r->samples);
+    if (!r->held && outcome.fate == OTLP_TAKEN)
+        tell_rejected(r);
     r->held = true;
     answer(r, &outcome);
     if (moment == MOMENT_FINAL)
@@ -387,15 +399,6 @@ static void deliver(struct otlp_request *r, struct batch *batch)
     consumer_take(receiver(r)->receiver.next, delivery_create(batch, &waiter, b, needed));
 }
 
-static void tell_rejected(struct otlp_request *r)
-{
-    if (r->rejected == 0)
-        return;
-    count(r, RECEIVER_FAILED, r->rejected);
-    log_warn(&receiver(r)->receiver.component.log, "%" PRIu64 " of a request's profiles cannot be read: %s",
-             r->rejected, r->e.text);
-}
-
 static bool is_late(const struct otlp_request *r)
 {
     return r->deadline_nanos != 0 && clock_monotonic_nanos(env(r)->clock) > r->deadline_nanos;
@@ -431,7 +434,6 @@ static void run_worker(struct job *job)
         r->e.text[0] = '\0'; // of an attempt that had too little memory
         fail(r, OTLP_TAKEN);
     } else {
-        tell_rejected(r);
         deliver(r, batch);
     }
 }

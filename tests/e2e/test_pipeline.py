@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files through the pipeline to an OTLP endpoint: what arrives, how, and what is said about it."""
 import gzip
+import signal
 
 from support import otlp, pprof_make
 from support.process import Relay, config, run
@@ -190,6 +191,14 @@ service:
   pipelines:
     profiles: {receivers: [pprof/a], exporters: [nop]}
 """
+
+
+def test_a_hangup_is_no_end(folder):
+    with Sink() as sink, Relay(simple(folder, sink), folder) as relay:
+        relay.signal(signal.SIGHUP)
+        relay.wait_line("received SIGHUP: the configuration is read at the start only")
+        add(folder / "in", "one")
+        sink.wait_accepted(1)
 
 
 def test_wrong_configurations_end_with_1(folder):
