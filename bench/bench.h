@@ -7,19 +7,25 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 // --- generate.c: pprof bytes of our own, the same for the same shape ---
 struct shape {
     const char *name;
     uint32_t samples, depth, distinct_stacks, labels, sample_types;
+    uint32_t functions; // 0 = 5000
 };
 void generate_pprof(const struct shape *s, struct buf *out);
+struct shape shape_of_samples(uint32_t samples); // what a service of some size sends: 350 are 26 KB, 20500 1 MB
+void generate_otlp(const struct shape *s, struct buf *out); // the same as an export request
 
 // --- measure.c ---
 double cpu_seconds(void); // of this process, all threads
 double wall_seconds(void);
-void memory_peak_reset(void);   // of this process
-size_t memory_peak_bytes(void); // highest since the reset
+double clock_seconds(clockid_t id);
+size_t status_bytes(const char *path, const char *key); // of a /proc/PID/status; 0 if there is none
+void memory_peak_reset(void);                           // of this process
+size_t memory_peak_bytes(void);                         // highest since the reset
 size_t memory_now_bytes(void);
 // The least of `runs` runs of run(arg), in CPU seconds.
 double best_cpu_seconds(unsigned runs, void (*run)(void *arg), void *arg);
@@ -43,14 +49,27 @@ void bench_processors(void);
 // With the program at `path`: import end to end against the floor, start time, idle memory.
 void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file);
 void bench_start(const char *path);
+// The program at `path` between a load and a sink: OTLP in and out over HTTP and gRPC.
+void bench_transports(const char *path, bool quick);
 
 // Inflating the same input and deflating the same output, one thread: what no program can avoid.
 double floor_seconds(struct bytes file, struct bytes encoded, unsigned runs);
 
-// --- sink.c: an HTTP server in a thread that takes everything ---
+// --- sink.c: a server of HTTP/1.1 and gRPC, a thread per connection, that takes everything ---
 struct sink;
-struct sink *sink_create(void);
+struct sink *sink_create(bool counts_samples);
 int sink_port(const struct sink *s);
+uint64_t sink_requests(const struct sink *s); // answered so far
+uint64_t sink_samples(const struct sink *s);  // in them, if it counts them
 void sink_destroy(struct sink **s);
+
+// --- product.c: the program in a process of its own ---
+struct product;
+struct product *product_start(const char *path, const char *config); // ready when it returns
+double product_start_ms(const struct product *p);
+int product_port(const struct product *p, const char *listener); // "OTLP/HTTP"
+double product_cpu_seconds(const struct product *p);
+size_t product_memory_bytes(const struct product *p, const char *key); // "VmHWM"
+void product_stop(struct product **p);
 
 #endif

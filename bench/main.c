@@ -34,7 +34,7 @@ static const char *write_file(const char *path, struct bytes data)
 
 static void bench_generated(const char *program)
 {
-    const struct shape shape = {"generated, 50k samples", 50000, 25, 20000, 2, 2};
+    const struct shape shape = {"generated, 50k samples", 50000, 25, 20000, 2, 2, 0};
     char path[] = "/tmp/profrelay-bench-XXXXXX";
     struct buf file;
     int fd = mkstemp(path);
@@ -78,8 +78,9 @@ int main(int argc, char **argv)
 {
     char program[4096];
     if (has(argc, argv, "--help")) {
-        puts("usage: ./dev bench [--json] [--quick] [--only stages|processors|scaling|start]\n"
-             "Exit code 1 if a limit does not hold. --quick: scaling to 100k samples only.");
+        puts("usage: ./dev bench [--json] [--quick] [--only stages|processors|transports|start|scaling]\n"
+             "Exit code 1 if a limit does not hold. --quick: scaling to 100k samples only, transports half a second "
+             "each.");
         return 0;
     }
     snprintf(program, sizeof program, "%s", argv[0]);
@@ -97,6 +98,8 @@ int main(int argc, char **argv)
     }
     if (all || has(argc, argv, "processors"))
         bench_processors();
+    if (all || has(argc, argv, "transports"))
+        bench_transports(path, has(argc, argv, "--quick"));
     if (all || has(argc, argv, "start"))
         bench_start(path);
     if (all || has(argc, argv, "scaling"))

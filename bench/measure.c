@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double read_clock(clockid_t id)
+double clock_seconds(clockid_t id)
 {
     struct timespec t;
     clock_gettime(id, &t);
@@ -16,12 +16,12 @@ static double read_clock(clockid_t id)
 
 double cpu_seconds(void)
 {
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double wall_seconds(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return clock_seconds(CLOCK_MONOTONIC);
 }
 
 void memory_peak_reset(void)
@@ -34,11 +34,11 @@ void memory_peak_reset(void)
     close(fd);
 }
 
-static size_t read_status(const char *key)
+size_t status_bytes(const char *path, const char *key)
 {
     char line[256];
     unsigned long kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
+    FILE *f = fopen(path, "r");
     if (f == NULL)
         return 0;
     while (fgets(line, sizeof line, f) != NULL)
@@ -50,12 +50,12 @@ static size_t read_status(const char *key)
 
 size_t memory_peak_bytes(void)
 {
-    return read_status("VmHWM");
+    return status_bytes("/proc/self/status", "VmHWM");
 }
 
 size_t memory_now_bytes(void)
 {
-    return read_status("VmRSS");
+    return status_bytes("/proc/self/status", "VmRSS");
 }
 
 double best_cpu_seconds(unsigned runs, void (*run)(void *arg), void *arg)

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <glob.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +76,7 @@ static void row(const char *input, const char *metric, double value, double limi
 void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file)
 {
     struct buf encoded;
-    struct sink *sink = sink_create();
+    struct sink *sink = sink_create(false);
     char to[64];
     double seconds[RUNS];
     long rss = 0;
@@ -101,74 +100,14 @@ void bench_program(const char *path, const char *input_name, const char *input_p
     sink_destroy(&sink);
 }
 
-struct started {
-    double ms;
-    double rss_mib;
-};
-
-static double process_rss_mib(pid_t pid)
-{
-    char path[64], line[256];
-    unsigned long kib = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "r");
-    CHECK(f != NULL);
-    while (fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "VmRSS: %lu kB", &kib) == 1)
-            break;
-    fclose(f);
-    return (double)kib / 1024;
-}
-
-// Reads stderr until the line that says everything runs.
-static bool wait_ready(int fd)
-{
-    char text[16384];
-    size_t len = 0;
-    ssize_t n;
-    while (len < sizeof text - 1 && (n = read(fd, text + len, sizeof text - 1 - len)) > 0) {
-        len += (size_t)n;
-        text[len] = '\0';
-        if (strstr(text, "Everything is ready") != NULL)
-            return true;
-    }
-    fprintf(stderr, "bench: the program did not start: %s\n", len != 0 ? text : "no output");
-    return false;
-}
-
-static struct started start_once(const char *path, const char *config)
-{
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    double begin = wall_seconds();
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        execl(path, path, "--config", config, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    if (!wait_ready(ends[0]))
-        exit(1);
-    struct started s = {.ms = (wall_seconds() - begin) * 1e3};
-    s.rss_mib = process_rss_mib(pid);
-    kill(pid, SIGTERM);
-    char rest[4096];
-    while (read(ends[0], rest, sizeof rest) > 0)
-        ;
-    close(ends[0]);
-    waitpid(pid, NULL, 0);
-    return s;
-}
-
 static void start_group(const char *path, const char *name, const char *config, double ms_limit, double rss_limit)
 {
     double ms[STARTS], rss[STARTS];
     for (size_t i = 0; i < STARTS; i++) {
-        struct started s = start_once(path, config);
-        ms[i] = s.ms;
-        rss[i] = s.rss_mib;
+        struct product *p = product_start(path, config);
+        ms[i] = product_start_ms(p);
+        rss[i] = (double)product_memory_bytes(p, "VmRSS") / (1 << 20);
+        product_stop(&p);
     }
     row(name, "start to ready, ms, median", median(ms, STARTS), ms_limit);
     row(name, "idle RSS, MiB, median", median(rss, STARTS), rss_limit);
@@ -191,6 +130,52 @@ static const char *make_config(char *config, size_t size, const char *scheme, co
     return config;
 }
 
+// A certificate for the listeners; false without openssl.
+static bool make_certificate(const char *key, const char *cert)
+{
+    int status;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDERR_FILENO);
+        execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+               "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", cert, (char *)NULL);
+        _exit(127);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void otlp_config(char *config, size_t size, const char *tls, bool to_tls)
+{
+    snprintf(
+        config, size,
+        "yaml:{receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:0'%s}, grpc: {endpoint: '127.0.0.1:0'%s}}}}, "
+        "exporters: {otlp_grpc: {endpoint: '%s://127.0.0.1:4317'}}, "
+        "service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {port: 0}}}}]}}, "
+        "pipelines: {profiles: {receivers: [otlp], exporters: [otlp_grpc]}}}}",
+        tls, tls, to_tls ? "https" : "http");
+}
+
+// gRPC and HTTP in, gRPC out.
+static void start_otlp(const char *path)
+{
+    char config[2048], tls[512], folder[] = "/tmp/profrelay-bench-XXXXXX", key[64], cert[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
+    otlp_config(config, sizeof config, "", false);
+    start_group(path, "all listeners, clear text", config, 0, 0);
+    snprintf(tls, sizeof tls, ", tls: {cert_file: '%s', key_file: '%s'}", cert, key);
+    otlp_config(config, sizeof config, tls, true);
+    if (make_certificate(key, cert))
+        start_group(path, "all listeners, TLS", config, 0, 9);
+    unlink(key);
+    unlink(cert);
+    rmdir(folder);
+}
+
 void bench_start(const char *path)
 {
     char config[2048], tls[1024] = "";
@@ -200,5 +185,6 @@ void bench_start(const char *path)
         snprintf(tls, sizeof tls, ", tls: {ca_file: '%s'}", certificate);
     start_group(path, "without TLS", make_config(config, sizeof config, "http", ""), 4, 6);
     start_group(path, "with TLS and a CA", make_config(config, sizeof config, "https", tls), 8, 9);
+    start_otlp(path);
     globfree(&found);
 }

@@ -126,10 +126,10 @@ static void report(const char *input, const char *metric, double value, double l
 void bench_scaling(bool quick)
 {
     static const struct shape shapes[] = {
-        {"100 deep-25 stacks", 0, 25, 100, 1, 2},
-        {"every stack distinct", 0, 25, UINT32_MAX, 1, 2},
-        {"500 deep", 0, 500, 1000, 0, 1},
-        {"20 labels each", 0, 10, 1000, 20, 1},
+        {"100 deep-25 stacks", 0, 25, 100, 1, 2, 0},
+        {"every stack distinct", 0, 25, UINT32_MAX, 1, 2, 0},
+        {"500 deep", 0, 500, 1000, 0, 1, 0},
+        {"20 labels each", 0, 10, 1000, 20, 1, 0},
     };
     size_t count = quick ? 2 : SIZES;
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {

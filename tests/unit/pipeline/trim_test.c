@@ -42,6 +42,21 @@ static void test_nothing_to_do_without_activity(void **state)
     teardown(&f);
 }
 
+static void test_a_process_larger_than_its_budget(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f, TRIM_AFTER_MS);
+    assert_false(trim_press(&f.trim)); // what it has then is its own
+    assert_true(budget_try_take(&f.budget, 600 << 10));
+    assert_true(trim_press(&f.trim));
+    f.budget.limit = SIZE_MAX / 2;
+    assert_false(trim_press(&f.trim));
+    f.budget.limit = 1 << 20;
+    budget_give(&f.budget, 600 << 10);
+    teardown(&f);
+}
+
 static void test_once_after_the_budget_was_quiet(void **state)
 {
     (void)state;
@@ -98,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_to_do_without_activity),
+        cmocka_unit_test(test_a_process_larger_than_its_budget),
         cmocka_unit_test(test_once_after_the_budget_was_quiet),
         cmocka_unit_test(test_a_job_is_activity),
         cmocka_unit_test(test_the_timer_looks),
