@@ -10,6 +10,8 @@
 
 #define HIDDEN "\"[REDACTED]\""
 
+enum { ID_INDENT = 2 }; // of the keys below receivers:, extensions: and the like
+
 struct printer {
     FILE *out;
     bool redact;
@@ -136,18 +138,30 @@ static size_t url_password(const char *text, size_t *len_out)
     return (size_t)(colon + 1 - text);
 }
 
+// Where the query of a URL begins, which may hold an API key; 0 = none.
+static size_t url_query(const char *text)
+{
+    size_t scheme = config_scheme_length(text), query = strcspn(text, "?");
+    bool has = scheme > 0 && strncmp(text + scheme, "://", 3) == 0 && text[query] != '\0' && text[query + 1] != '\0';
+    return has ? query + 1 : 0;
+}
+
 static void print_scalar(struct printer *p, const struct config_node *node)
 {
-    size_t len, place = p->redact ? url_password(node->text, &len) : 0;
-    if (place == 0) {
+    size_t len = 0, password = p->redact ? url_password(node->text, &len) : 0;
+    size_t query = p->redact ? url_query(node->text) : 0, end = query > 0 ? query : strlen(node->text);
+    if (password == 0 && query == 0) {
         print_text(node->text, node->quoted, p->out);
         return;
     }
     struct buf shown;
-    buf_init(&shown, strlen(node->text) + sizeof "[REDACTED]");
-    buf_add(&shown, node->text, place);
-    buf_add_text(&shown, "[REDACTED]");
-    buf_add_text(&shown, node->text + place + len);
+    buf_init(&shown, strlen(node->text) + 2 * sizeof "[REDACTED]");
+    buf_add(&shown, node->text, password);
+    if (password > 0)
+        buf_add_text(&shown, "[REDACTED]");
+    buf_add(&shown, node->text + password + len, end - password - len);
+    if (query > 0)
+        buf_add_text(&shown, "[REDACTED]");
     buf_add_byte(&shown, 0);
     CHECK(buf_ok(&shown));
     print_text((const char *)shown.data, true, p->out);
@@ -169,6 +183,16 @@ static void print_key(const char *key, int indent, FILE *out)
     fputc(':', out);
 }
 
+// What stands beside the secret in an item of a list, as in {name: authorization, value: ...}.
+static bool is_told(const char *key)
+{
+    static const char *const told[] = {"name", "key", "action", "from_attribute", "from_context", "value_file"};
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        if (strcmp(key, told[i]) == 0)
+            return true;
+    return false;
+}
+
 static void print_map(struct printer *p, const struct config_node *node, int indent, bool secret, bool in_list)
 {
     for (size_t i = 0; i < node->count; i++) {
@@ -176,8 +200,9 @@ static void print_map(struct printer *p, const struct config_node *node, int ind
         // The first key of a list's item stands behind its dash.
         fprintf(p->out, "%*s", in_list && i == 0 ? 0 : indent, "");
         print_key(e->key, indent, p->out);
-        // {name: authorization, value: ...}: the name is for showing.
-        bool hide = (secret && strcmp(e->key, "name") != 0) || config_key_is_secret(e->key);
+        // The id of a component, as in bearertokenauth: {filename: ...}, makes its keys no secrets.
+        bool is_id = indent == ID_INDENT && e->value->kind == CONFIG_MAP;
+        bool hide = (secret && !(in_list && is_told(e->key))) || (!is_id && config_key_is_secret(e->key));
         print_value(p, e->value, indent, hide, false);
     }
 }

@@ -114,7 +114,10 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         return 0;
     if (name_len > 0 && name[0] == ':') {
         s->status = parse_status(value, value_len);
-        return 0;
+        if (s->status >= 100)
+            return 0;
+        finish_bad(arg, s, "the peer's answer is not HTTP/2: its status is below 100");
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     if (keep_header(is_head(s) ? &s->headers : &s->trailers, (const char *)name, name_len, (const char *)value,
                     value_len))

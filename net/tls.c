@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/pkcs12err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -67,16 +69,36 @@ struct tls_context *tls_context_create(const struct tls_client_options *options)
     return t;
 }
 
-// The library's newest reason, or the system's error behind it.
+// What users meet, in words that say what to do; NULL = the library's own will do.
+static const char *plain_words(unsigned long code)
+{
+    static const struct {
+        int library, reason;
+        const char *words;
+    } plain[] = {
+        {ERR_LIB_X509, X509_R_KEY_VALUES_MISMATCH, "the key does not belong to the certificate"},
+        {ERR_LIB_PEM, PEM_R_NO_START_LINE, "there is no certificate in PEM form in it"},
+        {ERR_LIB_PEM, PEM_R_BAD_END_LINE, "it is cut off"},
+        {ERR_LIB_PEM, PEM_R_BAD_DECRYPT, "it is encrypted: give a key without a password"},
+        {ERR_LIB_PKCS12, PKCS12_R_PKCS12_CIPHERFINAL_ERROR, "it is encrypted: give a key without a password"},
+        {ERR_LIB_OSSL_DECODER, ERR_R_UNSUPPORTED, "there is no private key in PEM form in it"},
+    };
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
+        if (ERR_GET_LIB(code) == plain[i].library && ERR_GET_REASON(code) == plain[i].reason)
+            return plain[i].words;
+    return NULL;
+}
+
+// The system's error or what has plain words, wherever it stands, else the library's newest reason.
 const char *tls_library_reason(void)
 {
     unsigned long code = ERR_peek_last_error();
     for (unsigned long older; (older = ERR_get_error()) != 0;)
-        if (ERR_SYSTEM_ERROR(older))
+        if (ERR_SYSTEM_ERROR(older) || plain_words(older) != NULL)
             code = older;
     if (ERR_SYSTEM_ERROR(code))
         return strerror(ERR_GET_REASON(code));
-    const char *reason = ERR_reason_error_string(code);
+    const char *reason = plain_words(code) != NULL ? plain_words(code) : ERR_reason_error_string(code);
     return reason ? reason : "unknown error";
 }
 
@@ -101,7 +123,7 @@ static enum err_code add_ca_pem(SSL_CTX *ctx, const char *pem, struct err *e)
     }
     BIO_free(bio);
     ERR_clear_error();
-    return count > 0 ? ERR_OK : err_set(e, ERR_INVALID, "tls.ca_pem holds no PEM certificate");
+    return count > 0 ? ERR_OK : err_set(e, ERR_INVALID, "tls.ca_pem: there is no certificate in PEM form in it");
 }
 
 static enum err_code load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct err *e)
@@ -285,7 +307,8 @@ static void explain_verify(const struct tls_session *s, long result, struct err 
         err_set(e, ERR_INVALID, "certificate verify failed (%s): renew it, or set this machine's clock", reason);
         break;
     default:
-        err_set(e, ERR_INVALID, "certificate verify failed (%s): set tls.ca_file to the CA that signed it", reason);
+        err_set(e, ERR_INVALID, "certificate verify failed (%s): set tls.%s to the CA that signed it", reason,
+                SSL_is_server(s->ssl) ? "client_ca_file" : "ca_file");
     }
 }
 
@@ -306,6 +329,8 @@ static enum tls_result explain_failure(struct tls_session *s, struct err *e)
         err_set(e, ERR_INVALID, "the peer does not speak TLS: is it a http:// endpoint?");
     else if (ERR_GET_REASON(code) == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
         err_set(e, ERR_INVALID, "the peer wants a client certificate: set tls.cert_file and tls.key_file");
+    else if (ERR_GET_REASON(code) == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
+        err_set(e, ERR_INVALID, "the client shows no certificate, but tls.client_ca_file asks for one");
     else if (is_distrust(ERR_GET_REASON(code)))
         err_set(e, ERR_INVALID,
                 "the peer does not trust the certificate shown to it (%s): make it trust the CA "

@@ -55,7 +55,8 @@ static enum err_code load_certificate(const struct tls_material *m, SSL_CTX *ctx
         return err_set(e, ERR_INVALID, "tls.key_pem: %s", tls_library_reason());
     bool given = m->cert_file != NULL || m->cert_pem != NULL;
     if (given && SSL_CTX_check_private_key(ctx) != 1)
-        return err_set(e, ERR_INVALID, "the TLS key does not belong to the certificate: %s", tls_library_reason());
+        return err_set(e, ERR_INVALID, "tls.%s%s: the key does not belong to the certificate",
+                       m->key_file != NULL ? "key_file " : "key_pem", m->key_file != NULL ? m->key_file : "");
     return ERR_OK;
 }
 

@@ -138,3 +138,10 @@ enum err_code tls_parameters_apply(const struct tls_parameters *p, void *context
         code = apply_curves(p, ctx, e);
     return code;
 }
+
+const char *tls_error_text(const struct err *e)
+{
+    if (strncmp(e->text, "tls.", 4) == 0)
+        return e->text + 4;
+    return strncmp(e->text, "tls: ", 5) == 0 ? e->text + 5 : e->text;
+}

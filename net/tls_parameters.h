@@ -19,5 +19,7 @@ struct tls_parameters {
 enum err_code tls_parameters_check(const struct tls_parameters *p, struct err *e) MUST_USE;
 // ctx is an SSL_CTX.
 enum err_code tls_parameters_apply(const struct tls_parameters *p, void *context, struct err *e) MUST_USE;
+// What an error of TLS says without the "tls." or "tls: " in front, for who names the key by its path.
+const char *tls_error_text(const struct err *e);
 
 #endif

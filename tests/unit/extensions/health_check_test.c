@@ -190,6 +190,8 @@ static void settings_are_checked(void **state)
         {"{tls: {cert_file: /no.pem, key_file: /no.key}}", "tls: "},
         {"{http: {tls: {cert_file: /no.pem, key_file: /no.key}}}", "http.tls: "},
         {"{endpoint: ''}", "endpoint: is empty"},
+        {"{endpoint: 'localhost'}", "endpoint: the port is missing"},
+        {"{endpoint: ':99999'}", "endpoint: port \"99999\" is not a number in 0..65535"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fake_env f;

@@ -20,6 +20,7 @@
     "\0\0\5\1\5\0\0\0" id "\0\1t\1"                                                                                    \
     "1"
 #define ANSWER(id) HEAD(id) BODY(id) TRAILERS(id)
+#define STATUS(flags, id, digits) "\0\0\5\1" flags "\0\0\0" id "\x8\3" digits
 #define GOAWAY(last) "\0\0\10\7\0\0\0\0\0\0\0\0" last "\0\0\0\0"
 #define TEXT(literal) ((struct bytes){(const uint8_t *)(literal), sizeof(literal) - 1})
 
@@ -241,6 +242,25 @@ static void test_not_http2(void **state)
     stop(&f);
 }
 
+// nghttp2 wants three digits, whatever they are.
+static void test_status_below_100(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start(&f, TEXT("body"));
+    assert_true(http2_client_feed(f.client, TEXT(STATUS("\5", "\1", "000")), NULL));
+    assert_true(http2_client_feed(f.client, TEXT(STATUS("\4", "\3", "099") BODY("\3") TRAILERS("\3")), NULL));
+    for (size_t i = 0; i < 2; i++) {
+        assert_ptr_equal(http2_client_take_done(f.client), &f.streams[i]);
+        assert_int_equal(f.streams[i].fate, HTTP2_BAD);
+        assert_non_null(strstr(f.streams[i].error.text, "its status is below 100"));
+    }
+    assert_true(http2_client_feed(f.client, TEXT(ANSWER("\5")), NULL));
+    assert_ptr_equal(http2_client_take_done(f.client), &f.streams[2]);
+    assert_answer(&f.streams[2]);
+    stop(&f);
+}
+
 // The answer of a peer that is too talkative is cut off, and the other streams live on.
 static void test_body_limit(void **state)
 {
@@ -286,7 +306,8 @@ int main(void)
         cmocka_unit_test(test_goaway),           cmocka_unit_test(test_unsent),
         cmocka_unit_test(test_cancel),           cmocka_unit_test(test_output_is_bounded),
         cmocka_unit_test(test_acks_are_bounded), cmocka_unit_test(test_not_http2),
-        cmocka_unit_test(test_body_limit),       cmocka_unit_test(test_memory_is_out),
+        cmocka_unit_test(test_status_below_100), cmocka_unit_test(test_body_limit),
+        cmocka_unit_test(test_memory_is_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -351,6 +351,7 @@ static void test_client_certificate(void **state)
     fclose(file);
     EVP_PKEY_free(locked);
     assert_int_equal(http_client_create(&f.world.loop, &f.options, &none, &e), ERR_IO); // and asks nobody
+    assert_non_null(strstr(e.text, "key2.pem: it is encrypted: give a key without a password"));
     f.options.tls.key_file = NULL;
     assert_int_equal(http_client_create(&f.world.loop, &f.options, &none, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "needed together"));

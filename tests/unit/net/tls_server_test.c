@@ -142,11 +142,13 @@ static void test_client_certificates(void **state)
     client.cert_file = client.key_file = NULL;
     talk(server, &client, "h2", &o, &e);
     assert_false(o.ok);
+    assert_string_equal(e.text, "the client shows no certificate, but tls.client_ca_file asks for one");
     test_write_certificate(&f.other_ca, f.cert2, f.key2); // a stranger's
     client.cert_file = f.cert2;
     client.key_file = f.key2;
     talk(server, &client, "h2", &o, &e);
     assert_false(o.ok);
+    assert_non_null(strstr(e.text, ": set tls.client_ca_file to the CA that signed it"));
     tls_server_destroy(&server);
     fini(&f);
 }
@@ -202,7 +204,11 @@ static void test_refused(void **state)
     refuses(&(struct tls_server_options){.cert_file = f.cert, .cert_pem = "x", .key_file = f.key}, "keep one");
     refuses(&(struct tls_server_options){.cert_file = "/nonexistent", .key_file = f.key},
             "tls.cert_file /nonexistent: No such file");
-    refuses(&(struct tls_server_options){.cert_file = f.cert, .key_file = f.key2}, "");
+    refuses(&(struct tls_server_options){.cert_file = f.cert, .key_file = f.key2},
+            "key2.pem: the key does not belong to the certificate");
+    refuses(&(struct tls_server_options){.cert_file = f.cert, .key_file = f.cert},
+            "there is no private key in PEM form");
+    refuses(&(struct tls_server_options){.cert_file = f.key, .key_file = f.key}, "there is no certificate in PEM form");
     refuses(&(struct tls_server_options){.cert_pem = "nonsense", .key_file = f.key}, "tls.cert_pem");
     refuses(&(struct tls_server_options){.cert_file = f.cert, .key_file = f.key, .client_ca_file = f.key},
             "tls.client_ca_file");

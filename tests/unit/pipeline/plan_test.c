@@ -147,17 +147,19 @@ static const struct message_case cases[] = {
      "c.yaml:7:17: service: memory_limit: expected a size such as 64MiB, found \"lots\"\n"
      "c.yaml:8:3: service: unknown key \"worker\", did you mean \"workers\"?\n"},
     {"receivers: {profiling: }\n"
-     "processors: {batch: , memory_limiter: }\n"
+     "processors: {batch: , memory_limiter: , k8sattributes: }\n"
      "exporters: {fake: }\n"
      "extensions: {opamp: }\n"
      "service:\n"
      "  extensions: [opamp]\n"
      "  pipelines:\n"
-     "    profiles: {receivers: [profiling], processors: [memory_limiter, batch], exporters: [fake]}\n",
+     "    profiles: {receivers: [profiling], processors: [memory_limiter, k8sattributes, batch], exporters: [fake]}\n",
      "c.yaml:1:13: receivers.profiling: not available: run the eBPF profiler beside profrelay and send its OTLP here\n"
      "c.yaml:2:14: warning: processors.batch: not available: requests are not joined yet; it is left out\n"
      "c.yaml:2:23: warning: processors.memory_limiter: not available: service.memory_limit bounds memory; it is left "
      "out\n"
+     "c.yaml:2:41: processors.k8sattributes: not available: have the sender or a Collector in front set these "
+     "attributes, or use resource_attributes\n"
      "c.yaml:4:14: warning: extensions.opamp: not available: it is left out\n"},
     {"receivers: {fake: }\n"
      "processors: {batch: }\n"
