@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/otlp_layout.h"
 #include "profile/builder.h"
 
 struct decode_limits {
@@ -33,6 +34,7 @@ struct decode_report {
     uint64_t cut_stacks;         // deeper than max_stack_depth; text formats keep the leaf's end under a marker frame
     uint64_t rejected_profiles;  // of OTLP, with keep_good_profiles
     struct err first_bad;        // why the first bad line or profile was passed over; code ERR_OK = none was
+    struct otlp_layout_finding layout; // of OTLP: of the last request; AUTO = there was none
     uint64_t samples, sample_types;
     bool gzip, zstd;
 };
@@ -53,6 +55,7 @@ struct decode_options {
     // those of the same keys.
     const struct key_value *resource_attributes;
     uint32_t resource_attribute_count;
+    const struct otlp_layout_rules *layouts; // of OTLP; NULL = all may come in, none is assumed
     bool keep_good_profiles;    // of OTLP: one that cannot be read does not fail the others, see otlp_decode_good
     bool keep_original_payload; // put the file itself on the first profile, where OTLP has a name for the format
     // For profiles whose own time is 0 or before 1980 and cannot be repaired; 0 = leave it as it is. What a pprof

@@ -3,7 +3,7 @@
 
 #include "codec/folded.h"
 #include "codec/legacy.h"
-#include "codec/otlp.h"
+#include "codec/otlp_emit.h"
 #include "codec/otlp_json.h"
 #include "codec/otlp_messages.h"
 #include "codec/perf_script.h"
@@ -65,9 +65,14 @@ static enum err_code decode_otlp(struct bytes data, struct bytes original, const
 static enum err_code encode_otlp(const struct batch *b, const struct encode_options *options, struct buf *out,
                                  struct encode_report *report, struct err *e)
 {
-    (void)options;
+    struct otlp_emission how = otlp_plain_emission;
+    struct otlp_emission_report emitted;
+    how.layout = options->layout == OTLP_LAYOUT_AUTO ? OTLP_LAYOUT_CURRENT : options->layout;
     report->profiles = b->profile_count;
-    return otlp_encode(b, out, e);
+    enum err_code rc = otlp_encode_as(b, &how, out, &emitted, e);
+    report->lost = emitted.lost;
+    memcpy(report->first_lost, emitted.first, sizeof report->first_lost);
+    return rc;
 }
 
 const struct format otlp_proto_format = {
@@ -77,6 +82,7 @@ const struct format otlp_proto_format = {
     .recognise = otlp_file_recognise,
     .decode = decode_otlp,
     .encode = encode_otlp,
+    .loses = "what an older layout has no field for",
 };
 
 static const char *const otlp_json_extensions[] = {".otlp.json", ".json", ".jsonl", NULL};

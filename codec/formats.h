@@ -9,6 +9,7 @@
 struct encode_options {
     // Formats that hold one sample type: which. len 0 = the default: that of the first profile of the batch.
     struct bytes sample_type;
+    enum otlp_layout layout; // of otlp_proto, 1.7 or newer; AUTO = the current one
 };
 
 struct encode_report {
@@ -16,6 +17,7 @@ struct encode_report {
     uint32_t sample_types;    // how many different ones the batch has
     uint64_t profiles;        // of the batch that were written
     uint64_t lost;            // things the format cannot hold: attributes, timestamps, links ...
+    char first_lost[256];     // the first of them, where the format says it
 };
 
 struct format {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codec/otlp.h"
+#include "codec/otlp_emit.h"
 #include "codec/otlp_splice.h"
 #include "codec/otlp_writer.h"
 
@@ -61,15 +61,44 @@ static void write_resource_profiles(struct otlp_writer *w, const struct resource
     otlp_end(w, container);
 }
 
-static bool writer_init(struct otlp_writer *w, const struct batch *b, struct buf *out)
+const struct otlp_emission otlp_plain_emission = {.layout = OTLP_LAYOUT_CURRENT};
+
+static void invert(const uint8_t *today, size_t count, uint8_t *numbers)
 {
-    otlp_writer_open(w, out);
+    for (size_t i = 1; i < count; i++)
+        if (today[i] != 0)
+            numbers[today[i]] = (uint8_t)i;
+}
+
+// Also once it failed there is something to forget.
+static enum err_code prepare(struct otlp_writer *w, const struct batch *b, const struct otlp_emission *how,
+                             struct err *e)
+{
+    const struct otlp_numbers *numbers = &otlp_numbers[how->layout];
+    const uint32_t sets = b->dictionary->attribute_set_count;
     w->batch = b;
-    w->sets.start_plus_one = mem_try_array(b->dictionary->attribute_set_count, sizeof(uint32_t));
-    if (w->sets.start_plus_one != NULL)
-        memset(w->sets.start_plus_one, 0, b->dictionary->attribute_set_count * sizeof(uint32_t));
+    w->how = how;
+    invert(numbers->sample, sizeof numbers->sample, w->sample);
+    invert(numbers->profile, sizeof numbers->profile, w->profile);
     buf_init(&w->sets.pool, UINT32_MAX - OTLP_SET_SLACK);
-    return w->sets.start_plus_one != NULL;
+    enum err_code code = prune_init(&w->prune, b, e);
+    if (code != ERR_OK)
+        return code;
+    w->sets.start_plus_one = mem_try_array(sets, sizeof(uint32_t));
+    if (w->sets.start_plus_one == NULL || (how->layout < OTLP_LAYOUT_1_8 && !otlp_old_writer_init(w)) ||
+        (how->string_references && how->layout == OTLP_LAYOUT_CURRENT && !otlp_texts_init(w)))
+        return err_set(e, ERR_MEMORY, "out of memory while encoding an OTLP request");
+    memset(w->sets.start_plus_one, 0, sets * sizeof(uint32_t));
+    return ERR_OK;
+}
+
+static void forget(struct otlp_writer *w)
+{
+    otlp_old_writer_fini(w);
+    otlp_texts_fini(w);
+    prune_fini(&w->prune);
+    free(w->sets.start_plus_one);
+    buf_fini(&w->sets.pool);
 }
 
 static size_t share(const struct prune_table *t, uint32_t count, size_t bytes)
@@ -101,44 +130,56 @@ static size_t expected_size(const struct otlp_writer *w)
 
 static void write_batch(struct otlp_writer *w)
 {
+    w->by_index = w->texts != NULL;
     size_t expected = expected_size(w);
     if (w->out->max_bytes - w->out->len > expected) // a guess: what is too large shows when it is written
         otlp_room(w, expected);
     for (uint32_t i = 0; i < w->batch->resource_count && !w->out->failed; i++)
         write_resource_profiles(w, w->batch->resources[i]);
+    w->by_index = false;
     otlp_write_dictionary(w);
 }
 
 // One with its profiles and its dictionary.
-static enum err_code encode_read(const struct batch *b, struct buf *out, struct err *e)
+static enum err_code encode_read(const struct batch *b, const struct otlp_emission *how, struct buf *out,
+                                 struct otlp_emission_report *report, struct err *e)
 {
     size_t before = out->len;
     struct otlp_writer w;
-    enum err_code code = ERR_MEMORY;
-    if (!writer_init(&w, b, out))
-        err_set(e, ERR_MEMORY, "out of memory while encoding an OTLP request");
-    else if ((code = prune_init(&w.prune, b, e)) == ERR_OK) {
+    otlp_writer_open(&w, out);
+    w.report = report;
+    enum err_code code = prepare(&w, b, how, e);
+    if (code == ERR_OK) {
         write_batch(&w);
         code = otlp_writer_close(&w, e);
-        prune_fini(&w.prune);
     }
     if (code != ERR_OK)
         out->len = before;
-    free(w.sets.start_plus_one);
-    buf_fini(&w.sets.pool);
+    forget(&w);
+    return code;
+}
+
+enum err_code otlp_encode_as(const struct batch *b, const struct otlp_emission *how, struct buf *out,
+                             struct otlp_emission_report *report, struct err *e)
+{
+    struct otlp_emission_report nobody_asks;
+    CHECK(how->layout >= OTLP_LAYOUT_1_7 && how->layout <= OTLP_LAYOUT_CURRENT);
+    report = report == NULL ? &nobody_asks : report;
+    report->lost = 0;
+    report->first[0] = '\0';
+    if (b->resource_count == 0)
+        return ERR_OK;
+    if (otlp_can_splice(b, how))
+        return otlp_splice(b, how, out, e);
+    struct batch *read = batch_ref((struct batch *)(uintptr_t)b);
+    enum err_code code = batch_open(&read, 0, e);
+    if (code == ERR_OK)
+        code = encode_read(read, how, out, report, e);
+    batch_unref(&read);
     return code;
 }
 
 enum err_code otlp_encode(const struct batch *b, struct buf *out, struct err *e)
 {
-    if (b->resource_count == 0)
-        return ERR_OK;
-    if (otlp_can_splice(b))
-        return otlp_splice(b, out, e);
-    struct batch *read = batch_ref((struct batch *)(uintptr_t)b);
-    enum err_code code = batch_open(&read, 0, e);
-    if (code == ERR_OK)
-        code = encode_read(read, out, e);
-    batch_unref(&read);
-    return code;
+    return otlp_encode_as(b, &otlp_plain_emission, out, NULL, e);
 }

@@ -58,10 +58,15 @@ static void end_deep(struct buf *out, size_t start)
         out->data[start - 1 + (size_t)i] = (uint8_t)((len >> 7 * i & 0x7f) | (i < LONG_LENGTH - 1 ? 0x80 : 0));
 }
 
+static uint32_t number_of(const struct otlp_json_reader *r, const struct otlp_json_field *f)
+{
+    return f->numbers[r->until.layout];
+}
+
 static void read_sub(struct otlp_json_reader *r, const struct otlp_place *at, const struct otlp_json_field *f)
 {
     bool deep = r->json.depth > DEEP;
-    size_t start = wire_begin(&r->wire, f->number);
+    size_t start = wire_begin(&r->wire, number_of(r, f));
     if (deep)
         buf_add(&r->wire, "\0\0\0\0", LONG_LENGTH - 1);
     if (json_peek(&r->json) == JSON_NULL)
@@ -80,7 +85,7 @@ static void read_one(struct otlp_json_reader *r, const struct otlp_place *at, co
         read_sub(r, at, f);
         return;
     }
-    wire_put_tag(&r->wire, f->number, otlp_json_wire_type(f->type));
+    wire_put_tag(&r->wire, number_of(r, f), otlp_json_wire_type(f->type));
     otlp_json_read_scalar(r, at, f);
 }
 
@@ -90,7 +95,7 @@ static void read_list(struct otlp_json_reader *r, const struct otlp_place *paren
     if (!otlp_json_expect(r, &at, JSON_ARRAY) || !json_enter_array(&r->json))
         return;
     bool packed = otlp_json_is_packed(f);
-    size_t start = packed ? wire_begin(&r->wire, f->number) : 0;
+    size_t start = packed ? wire_begin(&r->wire, number_of(r, f)) : 0;
     for (at.index = 0; json_next_element(&r->json); at.index++)
         (packed ? otlp_json_read_scalar : read_one)(r, &at, f);
     if (packed)
@@ -100,14 +105,11 @@ static void read_list(struct otlp_json_reader *r, const struct otlp_place *paren
 static void read_field(struct otlp_json_reader *r, const struct otlp_place *parent, const struct otlp_json_field *f)
 {
     struct otlp_place at = {parent, f->name, OTLP_NO_INDEX};
-    enum json_kind kind = json_peek(&r->json);
-    if (kind == JSON_NULL)
-        return; // as if it were not there
-    bool was_list = f->message != NULL && !f->repeated && kind == JSON_ARRAY;
-    if (f->type == OTLP_JSON_OLDER || was_list)
+    if (!otlp_json_fits_layout(r, &at, f))
+        return;
+    if (f->type == OTLP_JSON_UNREAD)
         otlp_json_fail(r, &at, ERR_UNSUPPORTED,
-                       "%s is of an OTLP layout before 1.9; JSON of 1.9 to 1.11 is read: upgrade the sender",
-                       was_list ? "a list here" : "this name");
+                       "this name is of OTLP profiles %s, which are not read: upgrade the sender", f->note);
     else if (f->repeated)
         read_list(r, parent, f);
     else
@@ -122,8 +124,9 @@ static void read_message(struct otlp_json_reader *r, const struct otlp_place *at
     if (!otlp_json_expect(r, at, JSON_OBJECT) || !json_enter_object(&r->json))
         return;
     while (json_next_member(&r->json, &key)) {
-        const struct otlp_json_field *f = otlp_json_field_named(m, key);
-        if (f != NULL)
+        enum json_kind kind = json_peek(&r->json);
+        const struct otlp_json_field *f = otlp_json_field_named(m, key, r->until.layout, kind == JSON_ARRAY);
+        if (f != NULL && kind != JSON_NULL) // which is as if it were not there
             read_field(r, at, f);
         if (r->wire.failed) // ends the loops
             otlp_json_fail(r, at, r->wire.too_large ? ERR_LIMIT : ERR_MEMORY,
@@ -131,17 +134,36 @@ static void read_message(struct otlp_json_reader *r, const struct otlp_place *at
     }
 }
 
+static void read_request(struct otlp_json_reader *r)
+{
+    const struct json_reader start = r->json;
+    otlp_json_begin_layout(r);
+    do {
+        r->again = false;
+        r->json = start;
+        buf_clear(&r->wire);
+        read_message(r, NULL, &otlp_json_request);
+    } while (r->again);
+}
+
 // --- files ---
+
+static enum err_code add_request(struct otlp_json_reader *r, struct otlp_messages *m)
+{
+    struct otlp_layout_finding found;
+    otlp_json_find_layout(r, &found);
+    enum err_code rc = otlp_layout_may_come(&found, m->options, r->e);
+    return rc == ERR_OK ? otlp_messages_add_known(m, buf_bytes(&r->wire), &found) : rc;
+}
 
 static enum err_code read_requests(struct otlp_json_reader *r, struct otlp_messages *m)
 {
     enum err_code rc = ERR_OK;
     for (uint64_t number = 1; rc == ERR_OK && json_more(&r->json); number++) {
-        buf_clear(&r->wire);
-        read_message(r, NULL, &otlp_json_request);
+        read_request(r);
         if (r->json.error != NULL || r->wire.len == 0)
             continue;
-        rc = otlp_messages_add(m, buf_bytes(&r->wire));
+        rc = add_request(r, m);
         if (rc != ERR_OK && number > 1)
             err_prefix(r->e, "request %" PRIu64, number);
     }
@@ -175,8 +197,8 @@ enum err_code otlp_json_decode(struct bytes data, const struct decode_options *o
 
 static bool is_request_key(struct bytes key)
 {
-    const struct otlp_json_field *f = otlp_json_field_named(&otlp_json_request, key);
-    return f != NULL && f->type != OTLP_JSON_OLDER;
+    const struct otlp_json_field *f = otlp_json_field_named(&otlp_json_request, key, OTLP_LAYOUT_CURRENT, false);
+    return f != NULL && f->type != OTLP_JSON_UNREAD;
 }
 
 bool otlp_json_recognise(struct bytes data)

@@ -82,6 +82,22 @@ static void read_double(struct otlp_json_reader *r, const struct otlp_place *at)
     put_fixed64(&r->wire, bits);
 }
 
+static void read_temporality(struct otlp_json_reader *r, const struct otlp_place *at)
+{
+    static const char *const names[] = {"AGGREGATION_TEMPORALITY_UNSPECIFIED", "AGGREGATION_TEMPORALITY_DELTA",
+                                        "AGGREGATION_TEMPORALITY_CUMULATIVE"};
+    struct bytes text;
+    int64_t v = 0;
+    if (!number_text(r, at, &text))
+        return;
+    while (v < (int64_t)COUNT_OF(names) && !bytes_equal_text(text, names[v]))
+        v++;
+    if (v == (int64_t)COUNT_OF(names) && (!json_to_int64(text, &v) || v < INT32_MIN || v > INT32_MAX))
+        not_a(r, at, text, "an aggregation temporality");
+    else
+        wire_put_varint(&r->wire, (uint64_t)v);
+}
+
 // --- texts ---
 
 static void read_bytes(struct otlp_json_reader *r, const struct otlp_place *at)
@@ -186,8 +202,11 @@ void otlp_json_read_scalar(struct otlp_json_reader *r, const struct otlp_place *
     case OTLP_JSON_DOUBLE:
         read_double(r, at);
         break;
+    case OTLP_JSON_TEMPORALITY:
+        read_temporality(r, at);
+        break;
     case OTLP_JSON_MESSAGE:
-    case OTLP_JSON_OLDER:
+    case OTLP_JSON_UNREAD:
         break;
     }
 }

@@ -144,7 +144,7 @@ static void put_foreign_field(struct buf *out, struct object *o, const struct ot
     struct wire_field w, last = {0};
     wire_reader_init(&r, data);
     while (wire_next(&r, &w)) {
-        if (w.number != f->number)
+        if (w.number != f->numbers[OTLP_LAYOUT_CURRENT])
             continue;
         if (f->repeated)
             put_field(out, o, f, &w);
@@ -161,7 +161,7 @@ static void put_fields(struct buf *out, struct object *o, const struct otlp_json
     struct wire_field w;
     wire_reader_init(&r, data);
     while (!out->failed && wire_next(&r, &w)) {
-        if (f == NULL || f->number != w.number)
+        if (f == NULL || f->numbers[OTLP_LAYOUT_CURRENT] != w.number)
             f = otlp_json_field_numbered(m, w.number);
         CHECK(f != NULL);
         put_field(out, o, f, &w);

@@ -40,4 +40,10 @@ struct otlp_layout_hints {
 enum err_code otlp_layout_find(struct bytes request, const struct otlp_layout_hints *hints,
                                struct otlp_layout_finding *out, struct err *e) MUST_USE;
 
+// Which layouts may come in, for decode_options.
+struct otlp_layout_rules {
+    struct otlp_layout_hints hints;
+    bool refused[OTLP_LAYOUTS];
+};
+
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "codec/compress.h"
-#include "codec/otlp.h"
+#include "codec/otlp_decode_layout.h"
 #include "codec/pprof.h"
 #include "profile/edit.h"
 #include "profile/merge.h"
@@ -27,12 +27,35 @@ struct otlp_limits otlp_limits_of(const struct decode_options *options)
     return limits;
 }
 
+enum err_code otlp_layout_may_come(const struct otlp_layout_finding *found, const struct decode_options *options,
+                                   struct err *e)
+{
+    if (options->layouts == NULL || !options->layouts->refused[found->layout])
+        return ERR_OK;
+    return err_set(
+        e, ERR_INVALID,
+        "the request has the layout %s of OTLP profiles (%s), which is not taken here; upgrade the sender, or "
+        "see the key layouts",
+        otlp_layout_names[found->layout], found->evidence);
+}
+
+enum err_code otlp_admit_layout(struct bytes request, const struct decode_options *options,
+                                struct otlp_layout_finding *out, struct err *e)
+{
+    const struct otlp_layout_rules *rules = options->layouts;
+    *out = (struct otlp_layout_finding){.layout = OTLP_LAYOUT_CURRENT, .evidence = "it is empty"};
+    if (request.len == 0)
+        return ERR_OK;
+    enum err_code code = otlp_layout_find(request, rules == NULL ? NULL : &rules->hints, out, e);
+    return code == ERR_OK ? otlp_layout_may_come(out, options, e) : code;
+}
+
 static enum err_code decode_one(struct otlp_messages *m, struct bytes request, struct batch **out)
 {
     const struct otlp_limits limits = otlp_limits_of(m->options);
     struct otlp_rejected rejected = {0}; // of this one: another may be without any profile
-    enum err_code code =
-        otlp_decode_good(request, &limits, out, m->options->keep_good_profiles ? &rejected : NULL, m->e);
+    enum err_code code = otlp_decode_layout(request, m->layout.layout, &limits, out,
+                                            m->options->keep_good_profiles ? &rejected : NULL, m->e);
     if (m->rejected.profiles == 0)
         m->rejected = rejected;
     else
@@ -56,8 +79,18 @@ static enum err_code join(struct otlp_messages *m, struct batch *b)
 
 enum err_code otlp_messages_add(struct otlp_messages *m, struct bytes request)
 {
+    struct otlp_layout_finding found = m->layout;
+    if (m->code == ERR_OK && request.len > 0)
+        m->code = otlp_admit_layout(request, m->options, &found, m->e);
+    return m->code != ERR_OK || request.len == 0 ? m->code : otlp_messages_add_known(m, request, &found);
+}
+
+enum err_code otlp_messages_add_known(struct otlp_messages *m, struct bytes request,
+                                      const struct otlp_layout_finding *layout)
+{
     struct batch *b;
     uint32_t max_samples = decode_limits_of(m->options)->max_samples;
+    m->layout = *layout;
     if (m->code != ERR_OK || request.len == 0 || (m->code = decode_one(m, request, &b)) != ERR_OK)
         return m->code;
     m->samples += b->sample_count;
@@ -147,18 +180,26 @@ static enum err_code set_times(const struct otlp_messages *m, struct batch **b, 
     return m->options->fallback_time_nanos == 0 ? ERR_OK : batch_change_profiles(b, set_time, &s, m->e);
 }
 
+// No request at all is one with nothing in it.
+static enum err_code decode_none(struct otlp_messages *m, struct batch **out)
+{
+    enum err_code code = otlp_admit_layout((struct bytes){NULL, 0}, m->options, &m->layout, m->e);
+    return code == ERR_OK ? decode_one(m, (struct bytes){NULL, 0}, out) : code;
+}
+
 enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, struct decode_report *report)
 {
     struct batch *b = m->first;
     m->first = NULL;
     if (m->code == ERR_OK && m->builder != NULL)
         m->code = builder_finish(m->builder, &b, m->e);
-    if (m->code == ERR_OK && b == NULL) // no request at all, which is none with nothing in it
-        m->code = decode_one(m, (struct bytes){NULL, 0}, &b);
+    if (m->code == ERR_OK && b == NULL)
+        m->code = decode_none(m, &b);
     if (m->code == ERR_OK)
         m->code = otlp_set_resource_attributes(m->options, &b, m->e);
     if (m->code == ERR_OK)
         m->code = set_times(m, &b, report);
+    report->layout = m->layout; // also of one that cannot be read
     if (m->code == ERR_OK) {
         report->samples = b->sample_count;
         report->sample_types = b->profile_count;
@@ -171,6 +212,16 @@ enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, 
     builder_destroy(&m->builder);
     *out = b;
     return m->code;
+}
+
+enum err_code otlp_request_decode_known(struct bytes data, const struct otlp_layout_finding *layout,
+                                        const struct decode_options *options, struct batch **out,
+                                        struct decode_report *report, struct err *e)
+{
+    struct otlp_messages m;
+    otlp_messages_init(&m, options, e);
+    (void)!otlp_messages_add_known(&m, data, layout);
+    return otlp_messages_finish(&m, out, report);
 }
 
 enum err_code otlp_request_decode(struct bytes data, const struct decode_options *options, struct batch **out,

@@ -127,31 +127,38 @@ static struct batch *take_as_it_is(struct otlp_arrival *a, const struct decode_o
 enum err_code otlp_arrive(struct otlp_arrival *a, const struct decode_options *options, struct batch **out,
                           struct decode_report *report, struct err *e)
 {
-    *out = options->fallback_time_nanos != 0 ? NULL : take_as_it_is(a, options);
+    struct otlp_layout_finding found;
+    enum err_code code = otlp_admit_layout(otlp_arrival_request(a), options, &found, e);
+    *out = NULL;
+    if (code != ERR_OK)
+        return code;
+    if (found.layout == OTLP_LAYOUT_CURRENT && options->fallback_time_nanos == 0)
+        *out = take_as_it_is(a, options);
     if (*out == NULL)
-        return otlp_request_decode(otlp_arrival_request(a), options, out, report, e);
+        return otlp_request_decode_known(otlp_arrival_request(a), &found, options, out, report, e);
+    report->layout = found;
     report->samples = (*out)->sample_count;
     report->sample_types = (*out)->profile_count;
     return ERR_OK;
 }
 
-bool otlp_body_as_came(const struct batch *b, enum compression compression, struct bytes *body_out,
-                       size_t *raw_bytes_out)
+bool otlp_body_as_came(const struct batch *b, const struct otlp_emission *how, enum compression compression,
+                       struct bytes *body_out, size_t *raw_bytes_out)
 {
     const struct otlp_origin *o = otlp_origin_of(b);
-    if (o == NULL || o->references || o->attribute_references || o->arrival.compression != compression ||
-        !batch_as_came(b))
+    if (o == NULL || !otlp_origin_serves(o, how) || (o->references && !how->string_references) ||
+        o->arrival.compression != compression || !batch_as_came(b))
         return false;
     *body_out = o->arrival.body;
     *raw_bytes_out = otlp_arrival_request(&o->arrival).len;
     return true;
 }
 
-bool otlp_needs_profiles(const struct batch *b, size_t *most_out)
+bool otlp_needs_profiles(const struct batch *b, const struct otlp_emission *how, size_t *most_out)
 {
     *most_out = 0;
-    if (!otlp_can_splice(b))
+    if (!otlp_can_splice(b, how))
         return true;
-    *most_out = otlp_origin_request(otlp_origin_of(b)).len + otlp_splice_growth(b);
+    *most_out = otlp_origin_request(otlp_origin_of(b)).len + otlp_splice_growth(b, how);
     return false;
 }

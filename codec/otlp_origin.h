@@ -5,6 +5,7 @@
 #define CODEC_OTLP_ORIGIN_H
 
 #include "codec/compress.h"
+#include "codec/otlp_emit.h"
 #include "codec/otlp_messages.h"
 #include "profile/origin.h"
 
@@ -25,11 +26,11 @@ struct bytes otlp_arrival_request(const struct otlp_arrival *a); // inflated
 enum err_code otlp_arrive(struct otlp_arrival *a, const struct decode_options *options, struct batch **out,
                           struct decode_report *report, struct err *e) MUST_USE;
 
-// The body as it came, if that is what otlp_encode and a compressor of this kind are asked to make. Borrowed.
-bool otlp_body_as_came(const struct batch *b, enum compression compression, struct bytes *body_out,
-                       size_t *raw_bytes_out);
+// The body as it came, if that is what otlp_encode_as and a compressor of this kind are asked to make. Borrowed.
+bool otlp_body_as_came(const struct batch *b, const struct otlp_emission *how, enum compression compression,
+                       struct bytes *body_out, size_t *raw_bytes_out);
 
-// Does otlp_encode of this batch need its profiles (batch_open)? If not, it will write less than *most_out bytes.
-bool otlp_needs_profiles(const struct batch *b, size_t *most_out);
+// Does otlp_encode_as of this batch need its profiles (batch_open)? If not, it will write less than *most_out bytes.
+bool otlp_needs_profiles(const struct batch *b, const struct otlp_emission *how, size_t *most_out);
 
 #endif

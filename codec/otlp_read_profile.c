@@ -111,6 +111,7 @@ static void read_profile_id(struct otlp_reader *d, const struct otlp_place *at, 
 void otlp_read_header_field(struct otlp_reader *d, const struct otlp_place *at, uint32_t number,
                             const struct wire_field *f, struct profile *p)
 {
+    const bool cumulative = d->cumulative;
     switch (number) {
     case 3:
         p->time_nanos = otlp_fixed64(d, at, f, "time_unix_nano");
@@ -120,6 +121,7 @@ void otlp_read_header_field(struct otlp_reader *d, const struct otlp_place *at, 
         break;
     case 5:
         otlp_read_value_type(d, at, f, "period_type", &p->period_type);
+        d->cumulative = cumulative; // a period has no temporality
         break;
     case 6:
         p->period = otlp_int(d, at, f, "period");

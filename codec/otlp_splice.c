@@ -38,10 +38,29 @@ static bool resource_keeps_all(const struct resource *before, const struct resou
     return true;
 }
 
-bool otlp_can_splice(const struct batch *b)
+static bool has_attributes(const struct otlp_origin *o)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < o->origin.resource_count && !has; i++) {
+        const struct resource *r = o->origin.resources[i];
+        has = r->attribute_count > 0;
+        for (uint32_t s = 0; s < r->scope_count && !has; s++)
+            has = r->scopes[s]->attribute_count > 0;
+    }
+    return has;
+}
+
+bool otlp_origin_serves(const struct otlp_origin *o, const struct otlp_emission *how)
+{
+    if (how->layout != OTLP_LAYOUT_CURRENT || how->zero_link) // otlp_check lets an empty Link 0 through only
+        return false;
+    return how->string_references ? o->references || !has_attributes(o) : !o->attribute_references;
+}
+
+bool otlp_can_splice(const struct batch *b, const struct otlp_emission *how)
 {
     const struct otlp_origin *o = otlp_origin_of(b);
-    if (o == NULL || o->attribute_references || b->resource_count != o->origin.resource_count)
+    if (o == NULL || !otlp_origin_serves(o, how) || b->resource_count != o->origin.resource_count)
         return false;
     for (uint32_t i = 0; o->references && i < b->resource_count; i++)
         if (!resource_keeps_all(o->origin.resources[i], b->resources[i]))
@@ -49,9 +68,14 @@ bool otlp_can_splice(const struct batch *b)
     return true;
 }
 
-static bool is_written_anew(const struct batch *b, uint32_t resource)
+static bool is_inlined(const struct batch *b, const struct otlp_emission *how)
 {
-    return otlp_origin_of(b)->references || !batch_resource_as_came(b, resource);
+    return otlp_origin_of(b)->references && !how->string_references;
+}
+
+static bool is_written_anew(const struct batch *b, uint32_t resource, bool inlined)
+{
+    return inlined || !batch_resource_as_came(b, resource);
 }
 
 static size_t resource_size(const struct resource *r)
@@ -62,11 +86,11 @@ static size_t resource_size(const struct resource *r)
     return size;
 }
 
-size_t otlp_splice_growth(const struct batch *b)
+size_t otlp_splice_growth(const struct batch *b, const struct otlp_emission *how)
 {
     size_t growth = 0;
     for (uint32_t i = 0; i < b->resource_count; i++)
-        growth += is_written_anew(b, i) ? resource_size(b->resources[i]) : 0;
+        growth += is_written_anew(b, i, is_inlined(b, how)) ? resource_size(b->resources[i]) : 0;
     return growth;
 }
 
@@ -75,7 +99,7 @@ size_t otlp_splice_growth(const struct batch *b)
 struct splice {
     struct otlp_writer w;
     const struct batch *batch;
-    bool references;
+    bool inlined; // what names strings by index
 };
 
 static void copy_bytes(struct otlp_writer *w, const uint8_t *start, const uint8_t *end)
@@ -117,7 +141,7 @@ static void write_resource_profiles(struct splice *p, uint32_t resource, struct 
     for (const uint8_t *start = r.at; wire_next(&r, &f); start = r.at) {
         if (f.number == 1)
             continue;
-        if (f.number == 2 && (p->references || !batch_scope_as_came(p->batch, resource, scope)))
+        if (f.number == 2 && (p->inlined || !batch_scope_as_came(p->batch, resource, scope)))
             write_scope_profiles(p, res->scopes[scope], f.bytes);
         else
             copy_bytes(&p->w, start, r.at);
@@ -135,7 +159,7 @@ static void write_request(struct splice *p, struct bytes request)
     wire_reader_init(&r, request);
     const uint8_t *copied = r.at;
     for (const uint8_t *start = r.at; wire_next(&r, &f) && !p->w.out->failed; start = r.at) {
-        if (f.number != 1 || !is_written_anew(p->batch, resource++))
+        if (f.number != 1 || !is_written_anew(p->batch, resource++, p->inlined))
             continue;
         copy_bytes(&p->w, copied, start);
         write_resource_profiles(p, resource - 1, f.bytes);
@@ -144,12 +168,11 @@ static void write_request(struct splice *p, struct bytes request)
     copy_bytes(&p->w, copied, r.at);
 }
 
-enum err_code otlp_splice(const struct batch *b, struct buf *out, struct err *e)
+enum err_code otlp_splice(const struct batch *b, const struct otlp_emission *how, struct buf *out, struct err *e)
 {
-    const struct otlp_origin *o = otlp_origin_of(b);
-    struct bytes request = otlp_origin_request(o);
-    struct splice p = {.batch = b, .references = o->references};
-    size_t before = out->len, expected = request.len + otlp_splice_growth(b);
+    struct bytes request = otlp_origin_request(otlp_origin_of(b));
+    struct splice p = {.batch = b, .inlined = is_inlined(b, how)};
+    size_t before = out->len, expected = request.len + otlp_splice_growth(b, how);
     otlp_writer_open(&p.w, out);
     if (out->max_bytes - out->len > expected) // a guess: what is too large shows when it is written
         otlp_room(&p.w, expected);

@@ -5,11 +5,6 @@
 // tag and length, then up to twelve tags and varints: enough for every item but its lists
 enum { ITEM_ROOM = 13 * (1 + OTLP_MAX_VARINT), LINE_ROOM = 4 * (1 + OTLP_MAX_VARINT) };
 
-static bool kept(const struct prune_table *t, uint32_t id)
-{
-    return t->new_ids == NULL || t->new_ids[id] != PRUNED;
-}
-
 static size_t list_room(struct bytes list)
 {
     return 1 + list.len + OTLP_SET_SLACK;
@@ -29,7 +24,7 @@ static void write_mappings(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     for (uint32_t i = 0; i < d->mapping_count; i++) {
-        if (!kept(&w->prune.mappings, i))
+        if (!prune_keeps(&w->prune.mappings, i))
             continue;
         const struct batch_mapping *m = &d->mappings[i];
         struct bytes list = set_list(w, m->attribute_set);
@@ -57,7 +52,7 @@ static void write_locations(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     for (uint32_t i = 0; i < d->location_count; i++) {
-        if (!kept(&w->prune.locations, i))
+        if (!prune_keeps(&w->prune.locations, i))
             continue;
         const struct batch_location *l = &d->locations[i];
         struct bytes list = set_list(w, l->attribute_set);
@@ -68,7 +63,7 @@ static void write_locations(struct otlp_writer *w)
         to = otlp_put_uint(to, 2, l->address);
         for (uint32_t k = 0; k < l->line_count; k++)
             to = put_line(w, to, &d->lines[l->line_start + k]);
-        w->at = otlp_small_end(body, put_set(to, 4, list));
+        w->at = otlp_small_end(body, put_set(to, w->old != NULL ? 5 : 4, list));
     }
 }
 
@@ -77,7 +72,7 @@ static void write_functions(struct otlp_writer *w)
     const struct dictionary *d = w->batch->dictionary;
     const struct prune_table *strings = &w->prune.strings;
     for (uint32_t i = 0; i < d->function_count; i++) {
-        if (!kept(&w->prune.functions, i))
+        if (!prune_keeps(&w->prune.functions, i))
             continue;
         if (!otlp_room(w, ITEM_ROOM))
             return;
@@ -90,25 +85,26 @@ static void write_functions(struct otlp_writer *w)
     }
 }
 
-static uint8_t *put_link_id(uint8_t *to, unsigned number, const uint8_t *id, size_t size)
+static uint8_t *put_link_id(uint8_t *to, unsigned number, const uint8_t *id, size_t size, bool is_zero_written)
 {
     static const uint8_t zero[16];
-    return memcmp(id, zero, size) == 0 ? to : otlp_put_bytes(to, number, (struct bytes){id, size});
+    return !is_zero_written && memcmp(id, zero, size) == 0 ? to : otlp_put_bytes(to, number, (struct bytes){id, size});
 }
 
-// Link 0 is written as an empty message: some checkers refuse the zero-filled spelling.
+// Link 0 is an empty message unless the zero-filled spelling is wanted: some checkers refuse that.
 static void write_links(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     for (uint32_t i = 0; i < d->link_count; i++) {
-        if (!kept(&w->prune.links, i))
+        if (!prune_keeps(&w->prune.links, i))
             continue;
         if (!otlp_room(w, ITEM_ROOM))
             return;
         const struct batch_link *l = &d->links[i];
+        bool zeros = i == 0 && w->how->zero_link;
         uint8_t *body = otlp_small_begin(w->at, 4);
-        uint8_t *to = put_link_id(body, 1, l->trace_id, sizeof l->trace_id);
-        w->at = otlp_small_end(body, put_link_id(to, 2, l->span_id, sizeof l->span_id));
+        uint8_t *to = put_link_id(body, 1, l->trace_id, sizeof l->trace_id, zeros);
+        w->at = otlp_small_end(body, put_link_id(to, 2, l->span_id, sizeof l->span_id, zeros));
     }
 }
 
@@ -116,12 +112,14 @@ static void write_strings(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     for (uint32_t i = 0; i < d->string_count; i++) {
-        if (!kept(&w->prune.strings, i))
+        if (!prune_keeps(&w->prune.strings, i))
             continue;
         if (!otlp_room(w, 1 + OTLP_MAX_VARINT + d->strings[i].len))
             return;
         w->at = otlp_put_bytes(w->at, 5, d->strings[i]);
     }
+    if (w->texts != NULL)
+        otlp_write_more_texts(w);
 }
 
 static bool is_scalar(const struct value *v)
@@ -133,7 +131,7 @@ static void write_attributes(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     for (uint32_t i = 0; i < d->attribute_count; i++) {
-        if (!kept(&w->prune.attributes, i))
+        if (!prune_keeps(&w->prune.attributes, i))
             continue;
         const struct batch_attribute *a = &d->attributes[i];
         struct otlp_open item = otlp_begin(w, 6, is_scalar(&a->value) ? 0 : 0x80);
@@ -193,7 +191,7 @@ static void write_stacks(struct otlp_writer *w)
 {
     const struct dictionary *d = w->batch->dictionary;
     for (uint32_t i = 0; i < d->stack_count; i++) {
-        if (!kept(&w->prune.stacks, i))
+        if (!prune_keeps(&w->prune.stacks, i))
             continue;
         if (d->stacks[i].count == 0)
             otlp_empty_field(w, 7);
@@ -210,7 +208,11 @@ void otlp_write_dictionary(struct otlp_writer *w)
     write_functions(w);
     write_links(w);
     write_strings(w);
-    write_attributes(w);
-    write_stacks(w);
+    if (w->old != NULL) {
+        otlp_write_old_attributes(w);
+    } else {
+        write_attributes(w);
+        write_stacks(w);
+    }
     otlp_end(w, dictionary);
 }

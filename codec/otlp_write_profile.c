@@ -39,12 +39,12 @@ static struct row row_at(struct otlp_writer *w, const struct columns *c, uint32_
     return row;
 }
 
-static uint8_t *put_row(uint8_t *to, const struct row *row)
+static inline uint8_t *put_row(uint8_t *to, const struct row *row, unsigned attributes, unsigned link)
 {
     to = otlp_put_uint(to, 1, row->stack);
     if (row->attributes.len != 0)
-        to = otlp_put_list(otlp_put_tag(to, 2, WIRE_LEN), row->attributes);
-    return otlp_put_uint(to, 3, row->link);
+        to = otlp_put_list(otlp_put_tag(to, attributes, WIRE_LEN), row->attributes);
+    return otlp_put_uint(to, link, row->link);
 }
 
 // The usual sample: a stack and a value.
@@ -52,12 +52,13 @@ static void write_plain_samples(struct otlp_writer *w, const struct profile *p)
 {
     const struct columns *c = p->columns;
     const int64_t *values = p->observations->values;
+    const unsigned values_number = w->sample[4]; // here: what is put may be `w` to a compiler
     for (uint32_t i = 0; i < c->sample_count && otlp_room(w, 5 * (1 + OTLP_MAX_VARINT)); i++) {
         uint32_t stack = prune_id(&w->prune.stacks, c->stacks[i]);
         size_t value_size = otlp_varint_size((uint64_t)values[i]);
         uint8_t *to = otlp_put_tag(w->at, 2, WIRE_LEN);
         *to++ = (uint8_t)(uint_size(stack) + 2 + value_size);
-        to = otlp_put_tag(otlp_put_uint(to, 1, stack), 4, WIRE_LEN);
+        to = otlp_put_tag(otlp_put_uint(to, 1, stack), values_number, WIRE_LEN);
         *to++ = (uint8_t)value_size;
         w->at = otlp_put_varint(to, (uint64_t)values[i]);
     }
@@ -67,6 +68,7 @@ static void write_one_value_samples(struct otlp_writer *w, const struct profile 
 {
     const struct columns *c = p->columns;
     const int64_t *values = p->observations->values;
+    const unsigned attributes = w->sample[2], link = w->sample[3], value = w->sample[4]; // see above
     for (uint32_t i = 0; i < c->sample_count; i++) {
         struct row row = row_at(w, c, i);
         size_t value_size = otlp_varint_size((uint64_t)values[i]);
@@ -74,8 +76,8 @@ static void write_one_value_samples(struct otlp_writer *w, const struct profile 
         if (!otlp_room(w, 1 + OTLP_MAX_VARINT + size + OTLP_SET_SLACK))
             return;
         uint8_t *to = otlp_put_varint(otlp_put_tag(w->at, 2, WIRE_LEN), size);
-        to = put_row(to, &row);
-        to = otlp_put_tag(to, 4, WIRE_LEN);
+        to = put_row(to, &row, attributes, link);
+        to = otlp_put_tag(to, value, WIRE_LEN);
         *to++ = (uint8_t)value_size;
         w->at = otlp_put_varint(to, (uint64_t)values[i]);
     }
@@ -86,11 +88,11 @@ static size_t packed_size(size_t list)
     return list == 0 ? 0 : 1 + otlp_varint_size(list) + list;
 }
 
-static uint8_t *put_observations(uint8_t *to, const struct observations *o, struct batch_range values,
-                                 size_t value_bytes, struct batch_range times)
+static uint8_t *put_observations(const struct otlp_writer *w, uint8_t *to, const struct observations *o,
+                                 struct batch_range values, size_t value_bytes, struct batch_range times)
 {
     if (values.count != 0) {
-        to = otlp_put_varint(otlp_put_tag(to, 4, WIRE_LEN), value_bytes);
+        to = otlp_put_varint(otlp_put_tag(to, w->sample[4], WIRE_LEN), value_bytes);
         for (uint32_t k = 0; k < values.count; k++)
             to = otlp_put_varint(to, (uint64_t)o->values[values.start + k]);
     }
@@ -116,7 +118,7 @@ static void write_sample(struct otlp_writer *w, const struct profile *p, uint32_
     if (!otlp_room(w, 1 + OTLP_MAX_VARINT + size + OTLP_SET_SLACK))
         return;
     uint8_t *to = otlp_put_varint(otlp_put_tag(w->at, 2, WIRE_LEN), size);
-    w->at = put_observations(put_row(to, &row), o, values, value_bytes, times);
+    w->at = put_observations(w, put_row(to, &row, w->sample[2], w->sample[3]), o, values, value_bytes, times);
 }
 
 static void write_samples(struct otlp_writer *w, const struct profile *p)
@@ -131,19 +133,32 @@ static void write_samples(struct otlp_writer *w, const struct profile *p)
         write_sample(w, p, i);
 }
 
+static uint8_t *put_time(const struct otlp_writer *w, uint8_t *to, uint64_t nanos)
+{
+    if (w->old != NULL)
+        return otlp_put_uint(to, w->profile[OTLP_PROFILE_TIME_VARINT], nanos);
+    return nanos == 0 ? to : otlp_put_fixed64(otlp_put_tag(to, w->profile[3], WIRE_FIXED64), nanos);
+}
+
+// Older layouts have an empty one, too, as Collectors write it: its number tells 1.8 from 1.9.
+static uint8_t *put_profile_id(const struct otlp_writer *w, uint8_t *to, const struct profile *p)
+{
+    const struct bytes id = {p->profile_id, p->has_profile_id ? sizeof p->profile_id : 0};
+    return id.len != 0 || w->how->layout != OTLP_LAYOUT_CURRENT ? otlp_put_bytes(to, w->profile[7], id) : to;
+}
+
 static void write_after_samples(struct otlp_writer *w, const struct profile *p)
 {
+    const uint8_t *number = w->profile;
     if (!otlp_room(w, HEADER_ROOM))
         return;
-    uint8_t *to = w->at;
-    if (p->time_nanos != 0)
-        to = otlp_put_fixed64(otlp_put_tag(to, 3, WIRE_FIXED64), p->time_nanos);
-    to = otlp_put_uint(to, 4, p->duration_nanos);
-    to = put_value_type(w, to, 5, p->period_type); // even if empty, as the Collector does: Parca refuses its absence
-    to = otlp_put_uint(to, 6, (uint64_t)p->period);
-    if (p->has_profile_id)
-        to = otlp_put_bytes(to, 7, (struct bytes){p->profile_id, sizeof p->profile_id});
-    w->at = otlp_put_uint(to, 8, p->dropped_attributes_count);
+    uint8_t *to = put_time(w, w->at, p->time_nanos);
+    to = otlp_put_uint(to, number[4], p->duration_nanos);
+    to = put_value_type(w, to, number[5],
+                        p->period_type); // even if empty, as the Collector does: Parca refuses its absence
+    to = otlp_put_uint(to, number[6], (uint64_t)p->period);
+    to = put_profile_id(w, to, p);
+    w->at = otlp_put_uint(to, number[8], p->dropped_attributes_count);
 }
 
 void otlp_write_profile(struct otlp_writer *w, const struct profile *p)
@@ -154,14 +169,14 @@ void otlp_write_profile(struct otlp_writer *w, const struct profile *p)
         return;
     w->at = put_value_type(w, w->at, 1, p->sample_type);
     if (samples != 0)
-        write_samples(w, p);
+        (w->old != NULL ? otlp_write_old_samples : write_samples)(w, p);
     write_after_samples(w, p);
-    otlp_text_field(w, 9, p->original_payload_format);
-    otlp_text_field(w, 10, p->original_payload);
+    otlp_text_field(w, w->profile[9], p->original_payload_format);
+    otlp_text_field(w, w->profile[10], p->original_payload);
     if (p->attribute_set != 0) {
         struct bytes list = otlp_attribute_list(w, p->attribute_set);
         if (list.len != 0 && otlp_room(w, 1 + list.len + OTLP_SET_SLACK))
-            w->at = otlp_put_list(otlp_put_tag(w->at, 11, WIRE_LEN), list);
+            w->at = otlp_put_list(otlp_put_tag(w->at, w->profile[11], WIRE_LEN), list);
     }
     otlp_end(w, profile);
 }

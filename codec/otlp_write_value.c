@@ -40,10 +40,23 @@ static void write_list(struct otlp_writer *w, unsigned number, const struct valu
     otlp_end(w, value);
 }
 
+static void write_reference(struct otlp_writer *w, unsigned number, struct bytes text)
+{
+    uint32_t index = otlp_text_number(w, text);
+    if (!otlp_room(w, SCALAR_ROOM))
+        return;
+    uint8_t *body = otlp_small_begin(w->at, number);
+    w->at = otlp_small_end(body, otlp_put_varint(otlp_put_tag(body, 8, WIRE_VARINT), index));
+}
+
 void otlp_write_value(struct otlp_writer *w, unsigned number, const struct value *v)
 {
     if (v->kind == VALUE_ARRAY || v->kind == VALUE_KVLIST) {
         write_list(w, number, v);
+        return;
+    }
+    if (w->by_index && v->kind == VALUE_STRING) {
+        write_reference(w, number, v->bytes);
         return;
     }
     size_t len = v->kind == VALUE_STRING || v->kind == VALUE_BYTES ? v->bytes.len : 0;
@@ -53,10 +66,21 @@ void otlp_write_value(struct otlp_writer *w, unsigned number, const struct value
     w->at = otlp_small_end(body, put_scalar(body, v));
 }
 
+static void write_key(struct otlp_writer *w, struct bytes key)
+{
+    if (!w->by_index) {
+        otlp_text_field(w, 1, key);
+        return;
+    }
+    uint32_t index = otlp_text_number(w, key);
+    if (otlp_room(w, 1 + OTLP_MAX_VARINT))
+        w->at = otlp_put_uint(w->at, 3, index);
+}
+
 void otlp_write_entry(struct otlp_writer *w, unsigned number, const struct key_value *kv)
 {
     struct otlp_open entry = otlp_begin(w, number, 0);
-    otlp_text_field(w, 1, kv->key);
+    write_key(w, kv->key);
     otlp_write_value(w, 2, &kv->value);
     otlp_end(w, entry);
 }

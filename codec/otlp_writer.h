@@ -4,8 +4,8 @@
 #ifndef CODEC_OTLP_WRITER_H
 #define CODEC_OTLP_WRITER_H
 
-#include "base/err.h"
-#include "codec/wire.h"
+#include "codec/otlp_emit.h"
+#include "codec/otlp_reader.h"
 #include "profile/prune.h"
 
 #include <endian.h>
@@ -17,6 +17,9 @@ struct otlp_ranges { // where each attribute set's encoded list lies in `pool`; 
     struct buf pool;
 };
 
+struct otlp_texts;      // otlp_write_texts.c
+struct otlp_old_writer; // otlp_write_old.c
+
 struct otlp_writer {
     struct buf *out;
     size_t max_bytes; // of out; room for an item may be asked past it, the end checks what was used
@@ -24,6 +27,13 @@ struct otlp_writer {
     const struct batch *batch;
     struct prune prune;
     struct otlp_ranges sets;
+    const struct otlp_emission *how;
+    // Numbers of fields in the layout, by those of today.
+    uint8_t sample[6], profile[OTLP_PROFILE_KEY_VALUES + 1];
+    struct otlp_texts *texts;    // strings by index; NULL = inline
+    bool by_index;               // so are those being written
+    struct otlp_old_writer *old; // up to 1.7
+    struct otlp_emission_report *report;
 };
 
 // Begins to write at the end of out.
@@ -137,6 +147,11 @@ static inline uint8_t *otlp_put_list(uint8_t *to, struct bytes list)
 // some readers take their absence badly.
 void otlp_write_resource(struct otlp_writer *w, const struct resource *r);
 void otlp_write_scope(struct otlp_writer *w, const struct scope *s);
+// otlp_write_texts.c: numbers of texts in the string table, which grows by those it does not have.
+bool otlp_texts_init(struct otlp_writer *w) MUST_USE; // once w->prune is made
+void otlp_texts_fini(struct otlp_writer *w);
+uint32_t otlp_text_number(struct otlp_writer *w, struct bytes text);
+void otlp_write_more_texts(struct otlp_writer *w); // behind the strings of the dictionary
 // otlp_write_value.c
 void otlp_write_value(struct otlp_writer *w, unsigned number, const struct value *v);
 void otlp_write_entry(struct otlp_writer *w, unsigned number, const struct key_value *kv);
@@ -144,5 +159,10 @@ void otlp_write_entry(struct otlp_writer *w, unsigned number, const struct key_v
 void otlp_write_dictionary(struct otlp_writer *w);
 // otlp_write_profile.c
 void otlp_write_profile(struct otlp_writer *w, const struct profile *p);
+// otlp_write_old.c: what is other up to 1.7.
+bool otlp_old_writer_init(struct otlp_writer *w) MUST_USE;
+void otlp_old_writer_fini(struct otlp_writer *w);
+void otlp_write_old_samples(struct otlp_writer *w, const struct profile *p); // with the list of their locations
+void otlp_write_old_attributes(struct otlp_writer *w);                       // with their units
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/otlp_auth.h"
 
+#include "exporters/otlp_layouts.h"
 #include "net/authenticator.h"
 #include "net/lookup.h"
 #include "pipeline/authentication.h"
@@ -50,6 +51,7 @@ enum err_code otlp_auth_start(struct otlp_exporter *x, bool is_clear, const char
 void otlp_auth_headers(const struct otlp_exporter *x, const struct record *r, struct header_set *out)
 {
     header_set_init(out, x->headers, x->header_count);
+    otlp_layouts_headers(x, r, out);
     if (x->authenticator != NULL)
         x->authenticator->ops->apply(x->authenticator, r->header_values, out);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/otlp_common.h"
 #include "exporters/otlp_encode.h"
+#include "exporters/otlp_layouts.h"
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -15,7 +16,12 @@
 #include <strings.h>
 
 const char *const otlp_compression_names[] = {
-    [COMPRESSION_NONE] = "none", [COMPRESSION_GZIP] = "gzip", [COMPRESSION_ZSTD] = "zstd", NULL};
+    [COMPRESSION_NONE] = "none", [COMPRESSION_GZIP] = "gzip", [COMPRESSION_ZSTD] = "zstd", "", NULL};
+
+enum compression otlp_compression(const struct otlp_settings *s)
+{
+    return s->compression > COMPRESSION_ZSTD ? COMPRESSION_NONE : (enum compression)s->compression;
+}
 
 const struct field otlp_params_fields[] = {
     {.name = "level",
@@ -63,7 +69,7 @@ static void check_tls_files(const struct tls_client_options *o, const struct com
         return;
     struct tls_context *tls = tls_context_create(o);
     if (tls_context_prepare(tls, &e) != ERR_OK)
-        check_error(check, "tls", "%s", e.text);
+        check_error(check, "tls", "%s", tls_error_text(&e));
     tls_context_destroy(&tls);
 }
 
@@ -83,7 +89,7 @@ static void check_tls(const struct otlp_settings *s, const struct component_chec
                     "provide both certificate and key (cert_file or cert_pem, key_file or key_pem), or "
                     "neither");
     if (tls_parameters_check(&o.parameters, &e) != ERR_OK)
-        check_error(check, "", "%s", e.text); // names the key itself
+        check_error(check, "tls", "%s", tls_error_text(&e));
     if (check->errors->error_count == errors)
         check_tls_files(&o, check);
 }
@@ -93,6 +99,7 @@ void otlp_settings_check(const struct otlp_settings *s, const char *const *reser
 {
     for (size_t i = 0; i < s->headers.count; i++)
         check_header(&s->headers.items[i], i + 1, reserved, check);
+    otlp_layouts_check(s, check);
     check_tls(s, check);
     auth_check(check, "auth.authenticator", s->authenticator, AUTH_ROLE_CLIENT);
     if (s->compression == COMPRESSION_GZIP && s->compression_level > 12)
@@ -140,8 +147,9 @@ void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *set
     const struct config_pairs *given = &settings->headers;
     x->settings = settings;
     otlp_encode_init(x);
+    otlp_layouts_init(x);
     worker_compressors_init(&x->compressors, workers_count(x->exporter.component.env->workers),
-                            (enum compression)settings->compression, (int)settings->compression_level);
+                            otlp_compression(settings), (int)settings->compression_level);
     x->headers = mem_alloc((given->count + own_count) * sizeof *x->headers);
     for (size_t i = 0; i < own_count; i++)
         add_own_header(x, &own[i]);
@@ -181,6 +189,7 @@ void otlp_flight_end(struct otlp_flight *f, const struct verdict *v)
 {
     struct send *send = f->send;
     otlp_note_size(f->exporter, send_record(send), v);
+    otlp_layouts_note(f->exporter, send_record(send), v);
     *f->link = f->next;
     if (f->next != NULL)
         f->next->link = f->link;

@@ -15,13 +15,21 @@ struct otlp_settings {
     int64_t compression_level;
     int64_t timeout_nanos;
     uint64_t max_request_bytes;
+    int layout;            // of otlp_layout_choices
+    int string_references; // enum otlp_reference_choice
+    int zero_link;         // enum otlp_zero_link_choice
     struct config_pairs headers;
     const char *authenticator;     // id of an extension; NULL = none
     struct tls_client_options tls; // but for the lists
     struct config_strings cipher_suites, curves;
 };
 
-extern const char *const otlp_compression_names[];
+enum otlp_reference_choice { OTLP_INLINE, OTLP_INDEXED };
+enum otlp_zero_link_choice { OTLP_LINK_EMPTY, OTLP_LINK_ZEROS };
+
+extern const char *const otlp_layout_choices[], *const otlp_reference_choices[], *const otlp_zero_link_choices[];
+extern const char *const otlp_compression_names[]; // of enum compression, and "", a Collector's none
+enum compression otlp_compression(const struct otlp_settings *s);
 extern const struct field otlp_params_fields[], otlp_auth_fields[];
 
 #define OTLP_SETTING(member) offsetof(struct otlp_settings, member)
@@ -99,6 +107,25 @@ extern const struct field otlp_params_fields[], otlp_auth_fields[];
          .min = 1024,                                                                                                  \
          .max = 2147483648.0,                                                                                          \
          .help = "of one request before compression; larger ones are split"},                                          \
+        {.name = "layout",                                                                                             \
+         .type = FIELD_ENUM,                                                                                           \
+         .offset = OTLP_SETTING(layout),                                                                               \
+         .default_text = "current",                                                                                    \
+         .names = otlp_layout_choices,                                                                                 \
+         .help =                                                                                                       \
+             "of OTLP profiles, for peers of older releases; auto: an older one when the peer understands no newer"},  \
+        {.name = "string_references",                                                                                  \
+         .type = FIELD_ENUM,                                                                                           \
+         .offset = OTLP_SETTING(string_references),                                                                    \
+         .default_text = "inline",                                                                                     \
+         .names = otlp_reference_choices,                                                                              \
+         .help = "indexed: attributes of resources and scopes name texts by index; not every backend reads that"},     \
+        {.name = "zero_link",                                                                                          \
+         .type = FIELD_ENUM,                                                                                           \
+         .offset = OTLP_SETTING(zero_link),                                                                            \
+         .default_text = "empty",                                                                                      \
+         .names = otlp_zero_link_choices,                                                                              \
+         .help = "how link 0 is spelled; zeros: as ids of zeros, which some backends refuse"},                         \
         {.name = "headers",                                                                                            \
          .type = FIELD_STRING_MAP,                                                                                     \
          .offset = OTLP_SETTING(headers),                                                                              \
@@ -139,6 +166,8 @@ struct otlp_exporter {
     _Atomic size_t taken_bytes;
     size_t refused_bytes;
     struct metric *too_large;
+    _Atomic unsigned spoken; // enum otlp_layout of what is encoded; written on the loop thread
+    struct metric *layout_lost;
 };
 
 // own: headers of ours, borrowed, which the user's of the same name replace.
@@ -147,7 +176,7 @@ void otlp_exporter_init(struct otlp_exporter *x, const struct otlp_settings *set
 // x->client, with the settings' TLS. Loop thread.
 enum err_code otlp_exporter_connect(struct otlp_exporter *x, struct http_client_options options,
                                     struct err *e) MUST_USE;
-// Members of exporter_module; encode and split are in otlp_encode.h.
+// Members of exporter_module; encode and replace are in otlp_encode.h.
 void otlp_exporter_stop(struct exporter *self);
 void otlp_exporter_destroy(struct exporter *self);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/otlp_encode.h"
+#include "exporters/otlp_layouts.h"
 
 #include "base/clean_text.h"
 #include "base/mem.h"
-#include "codec/otlp.h"
+#include "codec/otlp_decode_layout.h"
 #include "codec/otlp_origin.h"
 #include "profile/merge.h"
 #include "profile/origin.h"
@@ -37,7 +38,7 @@ void otlp_encode_init(struct otlp_exporter *x)
 // raw becomes the body, compressed if so configured; raw is emptied.
 static enum err_code make_body(struct otlp_exporter *x, struct buf *raw, struct buf *body, struct err *e)
 {
-    if (x->settings->compression == COMPRESSION_NONE) {
+    if (otlp_compression(x->settings) == COMPRESSION_NONE) {
         *body = *raw;
         buf_init(raw, 0);
         return ERR_OK;
@@ -52,7 +53,7 @@ static struct record *record_of(const struct otlp_exporter *x, const struct batc
     size_t len;
     uint8_t *data = buf_take(body, &len);
     struct record *r = record_create(data, len);
-    r->compression = (unsigned)x->settings->compression;
+    r->compression = (unsigned)otlp_compression(x->settings);
     r->raw_bytes = raw_bytes;
     r->profiles = batch->profile_count;
     r->samples = batch->sample_count;
@@ -73,12 +74,13 @@ static enum err_code make_record(struct otlp_exporter *x, const struct batch *ba
 }
 
 // What came in the form it is wanted in goes on as it is. False: it has to be made.
-static bool copy_as_came(const struct otlp_exporter *x, const struct batch *batch, size_t limit, struct record **out)
+static bool copy_as_came(const struct otlp_exporter *x, const struct batch *batch, const struct otlp_emission *how,
+                         size_t limit, struct record **out)
 {
     struct bytes came;
     struct buf body;
     size_t raw_bytes;
-    if (!otlp_body_as_came(batch, (enum compression)x->settings->compression, &came, &raw_bytes) || raw_bytes > limit)
+    if (!otlp_body_as_came(batch, how, otlp_compression(x->settings), &came, &raw_bytes) || raw_bytes > limit)
         return false;
     buf_init(&body, SIZE_MAX);
     buf_add(&body, came.data, came.len);
@@ -90,21 +92,40 @@ static bool copy_as_came(const struct otlp_exporter *x, const struct batch *batc
 }
 
 // ERR_LIMIT: the request would have *size_out bytes, more than the limit.
-static enum err_code encode_whole(struct otlp_exporter *x, const struct batch *batch, size_t limit, struct record **out,
-                                  size_t *size_out, struct err *e)
+// Stacks that profiles share are written in each up to 1.7: a small batch could become a very large request, only to be cut.
+static size_t largest(enum otlp_layout layout, size_t limit)
+{
+    return layout < OTLP_LAYOUT_1_8 && limit < LARGEST_REQUEST / MOST_IN_VAIN ? limit * MOST_IN_VAIN : LARGEST_REQUEST;
+}
+
+static enum err_code encode_new(struct otlp_exporter *x, const struct batch *batch, const struct otlp_emission *how,
+                                size_t limit, struct record **out, size_t *size_out, struct err *e)
 {
     struct buf raw;
-    *size_out = 0;
-    if (copy_as_came(x, batch, limit, out))
-        return ERR_OK;
-    buf_init(&raw, LARGEST_REQUEST);
-    enum err_code rc = otlp_encode(batch, &raw, e);
-    *size_out = rc == ERR_LIMIT ? LARGEST_REQUEST : raw.len;
+    struct otlp_emission_report report;
+    buf_init(&raw, largest(how->layout, limit));
+    enum err_code rc = otlp_encode_as(batch, how, &raw, &report, e);
+    *size_out = rc == ERR_LIMIT ? raw.max_bytes : raw.len;
     if (rc == ERR_OK && raw.len > limit)
         rc = err_set(e, ERR_LIMIT, "the request has %zu bytes, allowed are %zu", raw.len, limit);
     if (rc == ERR_OK)
         rc = make_record(x, batch, &raw, out, e);
+    if (rc == ERR_OK)
+        otlp_layouts_note_lost(x, how->layout, &report);
     buf_fini(&raw);
+    return rc;
+}
+
+static enum err_code encode_whole(struct otlp_exporter *x, const struct batch *batch, enum otlp_layout layout,
+                                  size_t limit, struct record **out, size_t *size_out, struct err *e)
+{
+    const struct otlp_emission how = otlp_layouts_emission(x, layout);
+    enum err_code rc = ERR_OK;
+    *size_out = 0;
+    if (!copy_as_came(x, batch, &how, limit, out))
+        rc = encode_new(x, batch, &how, limit, out, size_out, e);
+    if (rc == ERR_OK)
+        (*out)->layout = layout;
     return rc;
 }
 
@@ -119,6 +140,7 @@ struct part {
 
 struct splitter {
     struct otlp_exporter *x;
+    enum otlp_layout layout;
     size_t limit;
     const char *reason; // of the limit, for people, in front of a figure
     size_t figure;
@@ -270,7 +292,7 @@ static enum err_code try_part(struct splitter *s, struct part *p, struct err *e)
 {
     size_t size;
     struct record *r;
-    enum err_code rc = encode_whole(s->x, p->batch, s->limit, &r, &size, e);
+    enum err_code rc = encode_whole(s->x, p->batch, s->layout, s->limit, &r, &size, e);
     if (rc == ERR_OK) {
         note_fits(s, p->batch, r->raw_bytes);
         record_list_add(s->out, r);
@@ -335,6 +357,7 @@ static struct splitter splitter_for(struct otlp_exporter *x, struct record_list 
     size_t limit = taken < allowed ? taken : allowed;
     return (struct splitter){.x = x,
                              .out = out,
+                             .layout = otlp_layouts_spoken(x),
                              .limit = limit,
                              .reason = taken < allowed ? "the peer takes about" : "max_request_bytes allows",
                              .figure = limit};
@@ -344,59 +367,85 @@ bool otlp_exporter_takes_unread(struct exporter *self, const struct batch *batch
 {
     size_t most;
     const struct splitter s = splitter_for((struct otlp_exporter *)self, NULL);
-    return !otlp_needs_profiles(batch, &most) && most <= s.limit;
+    const struct otlp_emission how = otlp_layouts_emission(s.x, s.layout);
+    return !otlp_needs_profiles(batch, &how, &most) && most <= s.limit;
 }
 
-enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
-                                   struct err *e)
+static enum err_code encode(struct splitter *s, const struct batch *batch, struct err *e)
 {
-    struct otlp_exporter *x = (struct otlp_exporter *)self;
-    struct splitter s = splitter_for(x, out);
     struct record *r;
     size_t size;
-    enum err_code rc = encode_whole(x, batch, s.limit, &r, &size, e);
+    enum err_code rc = encode_whole(s->x, batch, s->layout, s->limit, &r, &size, e);
     if (rc == ERR_OK)
-        record_list_add(out, r);
+        record_list_add(s->out, r);
     if (rc != ERR_LIMIT)
         return rc;
     struct batch *whole = batch_ref((struct batch *)(uintptr_t)batch); // counting it is no change
     rc = batch_open(&whole, otlp_default_limits.max_batch_bytes, e);
     if (rc == ERR_OK)
-        rc = encode_parts(&s, whole, size, e);
+        rc = encode_parts(s, whole, size, e);
     batch_unref(&whole);
     return rc;
 }
+
+enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
+                                   struct err *e)
+{
+    struct splitter s = splitter_for((struct otlp_exporter *)self, out);
+    return encode(&s, batch, e);
+}
+
+// --- in place of a record ---
 
 static enum err_code read_record(const struct record *r, struct batch **out, struct err *e)
 {
     struct buf raw;
     const struct bytes body = {r->data, r->len};
     if (r->compression == COMPRESSION_NONE)
-        return otlp_decode(body, &otlp_default_limits, out, e);
+        return otlp_decode_layout(body, (enum otlp_layout)r->layout, &otlp_default_limits, out, NULL, e);
     buf_init(&raw, SIZE_MAX);
     enum err_code rc = decompress((enum compression)r->compression, body, r->raw_bytes, "the request", &raw, e);
     if (rc == ERR_OK)
-        rc = otlp_decode(buf_bytes(&raw), &otlp_default_limits, out, e);
+        rc = otlp_decode_layout(buf_bytes(&raw), (enum otlp_layout)r->layout, &otlp_default_limits, out, NULL, e);
     buf_fini(&raw);
     return rc;
 }
 
-enum err_code otlp_exporter_split(struct exporter *self, const struct record *r, struct record_list *out, struct err *e)
+// In the layout that it was in.
+static enum err_code split_record(struct splitter *s, const struct record *r, struct batch *whole, struct err *e)
+{
+    s->layout = (enum otlp_layout)r->layout;
+    if (r->raw_bytes <= s->limit) {
+        s->limit = r->raw_bytes - 1;
+        s->reason = "the peer refused one of";
+        s->figure = r->raw_bytes;
+    }
+    return encode_parts(s, whole, r->raw_bytes, e);
+}
+
+static void inherit(struct record *to, const struct record *from, const struct verdict *refusal)
+{
+    to->is_part = from->is_part || refusal->too_large;
+    to->refused_layouts = refusal->unreadable ? otlp_layouts_refused(from) : from->refused_layouts;
+    to->first_refusal =
+        mem_copy_text(from->first_refusal == NULL && refusal->unreadable ? refusal->text : from->first_refusal);
+}
+
+enum err_code otlp_exporter_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
+                                    struct record_list *out, struct err *e)
 {
     struct batch *whole;
     struct splitter s = splitter_for((struct otlp_exporter *)self, out);
-    if (r->raw_bytes <= s.limit) {
-        s.limit = r->raw_bytes - 1;
-        s.reason = "the peer refused one of";
-        s.figure = r->raw_bytes;
-    }
+    s.layout = otlp_layouts_after(s.x, r);
+    if (refusal->unreadable && s.layout == OTLP_LAYOUT_AUTO)
+        return err_set(e, ERR_INVALID, "the peer refuses it in each layout");
     enum err_code rc = read_record(r, &whole, e);
     if (rc != ERR_OK)
         return rc;
-    rc = encode_parts(&s, whole, r->raw_bytes, e);
+    rc = refusal->too_large ? split_record(&s, r, whole, e) : encode(&s, whole, e);
     batch_unref(&whole);
-    for (struct record *part = out->head; part != NULL; part = part->next)
-        part->is_part = true;
+    for (struct record *to = out->head; to != NULL; to = to->next)
+        inherit(to, r, refusal);
     return rc;
 }
 

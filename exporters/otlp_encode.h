@@ -12,8 +12,8 @@ void otlp_encode_init(struct otlp_exporter *x);
 bool otlp_exporter_takes_unread(struct exporter *self, const struct batch *batch);
 enum err_code otlp_exporter_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
                                    struct err *e) MUST_USE;
-enum err_code otlp_exporter_split(struct exporter *self, const struct record *r, struct record_list *out,
-                                  struct err *e) MUST_USE;
+enum err_code otlp_exporter_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
+                                    struct record_list *out, struct err *e) MUST_USE;
 
 // Loop thread. A refusal is one of the record's size, so that its parts are tried. Unless the peer's words leave no doubt,
 // it may as well be a quota, and small parts are not tried: they would only be more requests.

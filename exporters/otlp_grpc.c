@@ -6,6 +6,7 @@
 #include "codec/otlp_status.h"
 #include "exporters/otlp_auth.h"
 #include "exporters/otlp_encode.h"
+#include "exporters/otlp_layouts.h"
 #include "exporters/otlp_partition.h"
 #include "net/grpc_client.h"
 #include "net/url.h"
@@ -140,6 +141,8 @@ static enum err_code check_endpoint(const char *endpoint, struct err *e)
     if (unix_path(endpoint) != NULL)
         return *unix_path(endpoint) != '\0' ? ERR_OK : err_set(e, ERR_INVALID, "unix: needs the path of a socket");
     if (!has_scheme(endpoint)) {
+        if (strstr(without_resolver(endpoint), "//") != NULL)
+            return err_set(e, ERR_INVALID, "write HOST:PORT, dns:///HOST:PORT, http://, https:// or unix:PATH");
         enum err_code code = endpoint_parse(without_resolver(endpoint), host, &port, e);
         if (code == ERR_OK && (host[0] == '\0' || port == 0))
             code = err_set(e, ERR_INVALID, "expected HOST:PORT of the server, e.g. collector:4317");
@@ -304,9 +307,10 @@ static const char *remedy_of(const struct otlp_grpc *x, const struct grpc_respon
 {
     if (r->outcome == HTTP_ANSWERED)
         return (size_t)r->status < COUNT_OF(statuses) ? statuses[r->status].remedy : NULL;
+    // A certificate that is not trusted was shown by a peer that speaks TLS.
     if (r->outcome == HTTP_CONNECT_FAILED && !has_scheme(x->settings->endpoint) &&
-        strncmp(r->message, "TLS with ", 9) == 0)
-        return "does it speak TLS, the default here? If not: tls.insecure: true";
+        strncmp(r->message, "TLS with ", 9) == 0 && strstr(r->message, "certificate") == NULL)
+        return "TLS is the default here; for clear text set tls.insecure: true";
     return NULL;
 }
 
@@ -329,6 +333,8 @@ static struct verdict judge_failure(struct otlp_grpc *x, const struct record *re
         v.retry_after_nanos = delay < LONGEST_DELAY_NANOS ? delay : LONGEST_DELAY_NANOS;
     if (blame != NOT_SIZE)
         otlp_blame_size(&x->common, record, blame == SURELY_SIZE, &v);
+    if (answered && (r->status == GRPC_INVALID_ARGUMENT || r->status == GRPC_INTERNAL))
+        otlp_layouts_blame(&x->common, record, words, &v);
     return v;
 }
 
@@ -432,7 +438,7 @@ const struct exporter_module otlp_grpc_exporter = {
     .start = start,
     .encode = otlp_partition_encode,
     .takes_unread = otlp_partition_takes_unread,
-    .split = otlp_partition_split,
+    .replace = otlp_partition_replace,
     .send = send_attempt,
     .cancel = cancel,
     .stop = otlp_exporter_stop,

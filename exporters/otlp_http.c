@@ -5,6 +5,7 @@
 #include "codec/otlp.h"
 #include "exporters/otlp_auth.h"
 #include "exporters/otlp_encode.h"
+#include "exporters/otlp_layouts.h"
 #include "exporters/otlp_partition.h"
 #include "net/url.h"
 
@@ -173,6 +174,8 @@ static struct verdict judge_status(struct otlp_http *x, const struct record *r, 
                                             clock_wall_nanos(x->common.exporter.component.env->clock));
     if (blames_size(status, text))
         otlp_blame_size(&x->common, r, true, &v);
+    if (status == 400)
+        otlp_layouts_blame(&x->common, r, text, &v);
     return v;
 }
 
@@ -251,7 +254,7 @@ const struct exporter_module otlp_http_exporter = {
     .start = start,
     .encode = otlp_partition_encode,
     .takes_unread = otlp_partition_takes_unread,
-    .split = otlp_partition_split,
+    .replace = otlp_partition_replace,
     .send = send_attempt,
     .cancel = cancel,
     .stop = otlp_exporter_stop,

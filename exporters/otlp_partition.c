@@ -247,12 +247,12 @@ bool otlp_partition_takes_unread(struct exporter *self, const struct batch *batc
     return one && otlp_exporter_takes_unread(self, batch);
 }
 
-enum err_code otlp_partition_split(struct exporter *self, const struct record *r, struct record_list *out,
-                                   struct err *e)
+enum err_code otlp_partition_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
+                                     struct record_list *out, struct err *e)
 {
     struct otlp_exporter *x = (struct otlp_exporter *)self;
     struct record **link = out->tail;
-    enum err_code rc = otlp_exporter_split(self, r, out, e);
+    enum err_code rc = otlp_exporter_replace(self, r, refusal, out, e);
     if (rc == ERR_OK && r->header_values != NULL)
         rc = set_values_from(link, r->header_values, x->authenticator->attribute_count, r->header_bytes, e);
     return rc;

@@ -10,7 +10,7 @@
 enum err_code otlp_partition_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
                                     struct err *e) MUST_USE;
 bool otlp_partition_takes_unread(struct exporter *self, const struct batch *batch);
-enum err_code otlp_partition_split(struct exporter *self, const struct record *r, struct record_list *out,
-                                   struct err *e) MUST_USE;
+enum err_code otlp_partition_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
+                                     struct record_list *out, struct err *e) MUST_USE;
 
 #endif

@@ -33,6 +33,7 @@ struct verdict {
     int64_t retry_after_nanos;   // RETRY; 0 = the waiter's own judgement
     bool queue_full;             // RETRY: nothing was tried, a sending queue has no room
     bool too_large;              // REFUSED: smaller parts of it may be taken
+    bool unreadable;             // REFUSED: the same in another form may be taken
     char text[VERDICT_TEXT_MAX]; // one sentence, terminated
 };
 

@@ -19,7 +19,7 @@
 
 struct convert_options {
     struct input_options input; // first: see INPUT_OPTIONS
-    struct option_values to, type, compression;
+    struct option_values to, type, compression, layout;
 };
 
 struct conversion {
@@ -58,7 +58,15 @@ static enum err_code choose_target(struct conversion *c)
     if (c->target->encode == NULL)
         return err_set(&c->e, ERR_UNSUPPORTED, "%s is read only, not written; give another --to FORMAT",
                        c->target->name);
+    if (c->o->layout.count != 0 && c->target != &otlp_proto_format)
+        return err_set(&c->e, ERR_INVALID, "--layout is of --to otlp_proto; %s has no layouts", c->target->name);
     return ERR_OK;
+}
+
+static const char *written_layout_name(size_t i)
+{
+    const size_t first = OTLP_LAYOUT_1_7;
+    return first + i < OTLP_LAYOUTS ? otlp_layout_names[first + i] : NULL;
 }
 
 static enum compression choose_compression(const struct conversion *c)
@@ -122,11 +130,12 @@ static enum err_code write_content(struct conversion *c, const char *path, struc
     return rc;
 }
 
-static void note_lost(const struct conversion *c, uint64_t lost)
+// first: "" = not said.
+static void note_lost(const struct conversion *c, uint64_t lost, const char *first)
 {
     if (lost != 0)
-        command_note(c->line, "%s left out that %s cannot hold: %s", TEXT_COUNT(lost, "thing"), c->target->name,
-                     c->target->loses);
+        command_note(c->line, "%s left out that %s cannot hold: %s%s%s", TEXT_COUNT(lost, "thing"), c->target->name,
+                     c->target->loses, first[0] != '\0' ? "; first: " : "", first);
 }
 
 static void note_report(const struct conversion *c, const struct encode_report *r)
@@ -134,14 +143,17 @@ static void note_report(const struct conversion *c, const struct encode_report *
     if (r->sample_type.len != 0 && r->sample_types > 1)
         command_note(c->line, "%s holds one sample type: %.*s was written, of %" PRIu32 "; choose with --type",
                      c->target->name, BYTES_PRINT(r->sample_type), r->sample_types);
-    note_lost(c, r->lost);
+    note_lost(c, r->lost, r->first_lost);
 }
 
 static enum err_code write_one(struct conversion *c, const char *path)
 {
-    static const struct encode_options options; // what --type asks for was selected before
+    const char *layout = option_last(&c->o->layout);
+    struct encode_options options = {0}; // what --type asks for was selected before
     struct encode_report report = {0};
     struct buf content;
+    if (layout != NULL)
+        (void)!otlp_layout_from_name(layout, &options.layout);
     buf_init(&content, LIMIT_COMMAND_BYTES);
     enum err_code rc = c->target->encode(c->batch, &options, &content, &report, &c->e);
     if (rc == ERR_UNSUPPORTED && c->target == &pprof_format && c->batch->profile_count != 0)
@@ -223,7 +235,7 @@ static enum err_code write_pprof_files(struct conversion *c)
         for (uint32_t s = 0; rc == ERR_OK && s < c->batch->resources[r]->scope_count; s++)
             rc = write_groups_of(c, c->batch->resources[r]->scopes[s], &number, &lost);
     if (rc == ERR_OK)
-        note_lost(c, lost);
+        note_lost(c, lost, "");
     return rc;
 }
 
@@ -252,7 +264,8 @@ static enum err_code write_folder(struct conversion *c)
 static enum err_code convert(struct conversion *c)
 {
     const char *type = option_last(&c->o->type);
-    enum err_code rc = input_read(c->line, c->in, &c->o->input, &c->batch, &c->e);
+    struct decode_report report;
+    enum err_code rc = input_read(c->line, c->in, &c->o->input, &c->batch, &report, &c->e);
     if (rc == ERR_OK && type != NULL)
         rc = select_type(c, type);
     if (rc == ERR_OK)
@@ -288,6 +301,11 @@ static const struct option options[] = {
      .value = "TYPE",
      .help = "only this sample type; where the target holds one, default the file's own",
      .offset = offsetof(struct convert_options, type)},
+    {.name = "layout",
+     .value = "LAYOUT",
+     .choice = written_layout_name,
+     .help = "otlp_proto: that of an older release; default current",
+     .offset = offsetof(struct convert_options, layout)},
     {.name = "compression",
      .value = "gzip|zstd|none",
      .help = "of OUT; default: .gz and .zst say so, pprof is gzip",
@@ -298,6 +316,7 @@ static const struct command_example examples[] = {
     {"profrelay convert cpu.pb.gz cpu.folded", "one sample type as folded stacks"},
     {"perf script | profrelay convert - cpu.pb.gz", "what perf recorded, as pprof"},
     {"profrelay convert all.otlp out/ --to pprof", "one pprof file for each profile"},
+    {"profrelay convert new.otlp old.otlp --layout 1.9", "for a backend that reads an older release"},
     {NULL, NULL},
 };
 

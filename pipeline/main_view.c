@@ -77,7 +77,7 @@ static enum err_code open_view(struct view *v)
     enum err_code rc = read_options(v);
     v->count = v->line->argument_count;
     for (int i = 0; rc == ERR_OK && i < v->count; i++) {
-        rc = input_read(v->line, v->line->arguments[i], &v->o->input, &v->batches[i], &v->e);
+        rc = input_read(v->line, v->line->arguments[i], &v->o->input, &v->batches[i], &v->reports[i], &v->e);
         if (rc == ERR_OK && type != NULL &&
             sample_type_choose(v->batches[i], bytes_from_text(type), &chosen, &v->e) != ERR_OK) {
             err_prefix(&v->e, "%s", v->line->arguments[i]);
@@ -127,8 +127,23 @@ static int run_diff(const struct command_line *line)
     return twice ? command_fail(line, EXIT_USAGE, &e) : run_view(line, view_show_diff);
 }
 
+static int run_layout(const struct command_line *line)
+{
+    struct view v = {.line = line, .o = line->options};
+    enum err_code rc = open_view(&v);
+    if (rc == ERR_OK || v.reports[0].layout.layout != OTLP_LAYOUT_AUTO) {
+        enum err_code shown = view_show_layout(&v);
+        rc = rc == ERR_OK ? shown : rc;
+    }
+    close_view(&v);
+    return rc == ERR_OK ? EXIT_OK : command_fail(line, v.bad_usage ? EXIT_USAGE : EXIT_FAILED, &v.e);
+}
+
 static int run_show(const struct command_line *line)
 {
+    const struct view_options *o = line->options;
+    if (o->layout.count != 0)
+        return run_layout(line);
     return run_view(line, view_show_dump);
 }
 
@@ -181,7 +196,10 @@ static const struct option diff_options[] = {
     PAGE_OPTIONS,
     INPUT_OPTIONS,
 };
-static const struct option show_options[] = {INPUT_OPTIONS};
+static const struct option show_options[] = {
+    {.name = "layout", .help = "OTLP: only which release's layout it has, and what says so", .offset = AT(layout)},
+    INPUT_OPTIONS,
+};
 
 static const struct command_example top_examples[] = {
     {"profrelay top cpu.pb.gz", "the functions that take most of the time themselves"},
@@ -201,6 +219,7 @@ static const struct command_example diff_examples[] = {
 
 static const struct command_example show_examples[] = {
     {"profrelay show cpu.pb.gz | less", "what is in it"},
+    {"profrelay show --layout request.otlp", "which release of OTLP profiles it was written for"},
     {NULL, NULL},
 };
 

@@ -8,7 +8,7 @@
 
 struct view_options {
     struct input_options input; // first: see INPUT_OPTIONS
-    struct option_values type, focus, ignore, own, by, rows, raw, output, to, title;
+    struct option_values type, focus, ignore, own, by, rows, raw, output, to, title, layout;
 };
 
 // A command at work: one file, or two to compare.
@@ -16,6 +16,7 @@ struct view {
     const struct command_line *line;
     const struct view_options *o;
     struct batch *batches[CALL_SIDES];
+    struct decode_report reports[CALL_SIDES];
     int count;
     struct regex *focus, *ignore, *own;
     struct call_tree_options tree_options;
@@ -28,5 +29,6 @@ enum err_code view_show_table(struct view *v);  // top, diff
 enum err_code view_show_flames(struct view *v); // to --output
 enum err_code view_show_diff(struct view *v);   // both
 enum err_code view_show_dump(struct view *v);
+enum err_code view_show_layout(struct view *v); // also of a file that cannot be read further
 
 #endif

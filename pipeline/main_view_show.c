@@ -212,3 +212,16 @@ enum err_code view_show_dump(struct view *v)
     buf_fini(&out);
     return rc;
 }
+
+enum err_code view_show_layout(struct view *v)
+{
+    const struct otlp_layout_finding *found = &v->reports[0].layout;
+    struct buf out;
+    if (found->layout == OTLP_LAYOUT_AUTO)
+        return err_set(&v->e, ERR_UNSUPPORTED, "%s is no OTLP: it is %s", v->line->arguments[0], v->reports[0].format);
+    buf_init(&out, LIMIT_COMMAND_BYTES);
+    buf_add_format(&out, "layout: %s\nevidence: %s\n", otlp_layout_names[found->layout], found->evidence);
+    enum err_code rc = write_buf(v, "-", &out);
+    buf_fini(&out);
+    return rc;
+}

@@ -34,6 +34,11 @@ const char *output_format_name(size_t i)
     return format_name(i, false);
 }
 
+const char *input_layout_name(size_t i)
+{
+    return i + 1 < OTLP_LAYOUTS ? otlp_layout_names[i + 1] : NULL;
+}
+
 // --- options ---
 
 static enum err_code parse_rate(const char *text, double *out, struct err *e)
@@ -109,35 +114,38 @@ static struct decode_limits command_limits(void)
 }
 
 static enum err_code decode(const struct command_line *line, const char *path, const struct input_options *o,
-                            struct bytes data, struct batch **out, struct err *e)
+                            struct bytes data, struct batch **out, struct decode_report *report, struct err *e)
 {
     struct decode_limits limits = command_limits();
-    struct decode_options options = {.limits = &limits};
-    struct decode_report report;
-    const char *from = option_last(&o->from);
+    struct otlp_layout_rules layouts = {0};
+    struct decode_options options = {.limits = &limits, .layouts = &layouts};
+    const char *from = option_last(&o->from), *layout = option_last(&o->assume_layout);
     const struct format_choice choice = {.format = from != NULL ? format_find(from) : NULL, .path = path};
     enum err_code rc = input_folded_options(o, &options.folded, e);
     if (rc != ERR_OK)
         return rc;
-    rc = format_decode(data, &choice, &options, out, &report, e);
+    if (layout != NULL)
+        (void)!otlp_layout_from_name(layout, &layouts.hints.assumed);
+    rc = format_decode(data, &choice, &options, out, report, e);
     if (rc == ERR_OK && (*out)->profile_count == 0)
         command_note(line, "%s: there are no profiles in it", path);
     if (rc == ERR_OK)
-        decode_report_tell(&report, tell_note, &(struct note){line, path});
+        decode_report_tell(report, tell_note, &(struct note){line, path});
     else
         err_prefix(e, "%s", path);
     return rc;
 }
 
 enum err_code input_read(const struct command_line *line, const char *path, const struct input_options *o,
-                         struct batch **out, struct err *e)
+                         struct batch **out, struct decode_report *report, struct err *e)
 {
     struct buf data;
     *out = NULL;
+    *report = (struct decode_report){0};
     buf_init(&data, LIMIT_COMMAND_BYTES + FD_READ_BYTES);
     enum err_code rc = read_file(path, &data, e);
     if (rc == ERR_OK)
-        rc = decode(line, path, o, buf_bytes(&data), out, e);
+        rc = decode(line, path, o, buf_bytes(&data), out, report, e);
     buf_fini(&data);
     return rc;
 }

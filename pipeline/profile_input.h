@@ -7,11 +7,12 @@
 #include "pipeline/main.h"
 
 struct input_options {
-    struct option_values from, sample_type, sample_unit, sample_rate, leaf_first, missing_count;
+    struct option_values from, assume_layout, sample_type, sample_unit, sample_rate, leaf_first, missing_count;
 };
 
 const char *input_format_name(size_t i);  // of those that are read
 const char *output_format_name(size_t i); // of those that are written
+const char *input_layout_name(size_t i);  // of OTLP profiles
 
 // The rows for a struct input_options that is the first member of a command's struct.
 #define INPUT_OPTIONS                                                                                                  \
@@ -20,6 +21,11 @@ const char *output_format_name(size_t i); // of those that are written
      .choice = input_format_name,                                                                                      \
      .help = "what the input is; default: told from content and name",                                                 \
      .offset = offsetof(struct input_options, from)},                                                                  \
+        {.name = "assume-layout",                                                                                      \
+         .value = "LAYOUT",                                                                                            \
+         .choice = input_layout_name,                                                                                  \
+         .help = "OTLP: of a request that may be in this layout or in another",                                        \
+         .offset = offsetof(struct input_options, assume_layout)},                                                     \
         {.name = "sample-type",                                                                                        \
          .value = "TYPE",                                                                                              \
          .help = "folded stacks: what is counted; default samples, with a rate cpu",                                   \
@@ -44,8 +50,8 @@ const char *output_format_name(size_t i); // of those that are written
 enum err_code input_folded_options(const struct input_options *o, struct folded_options *out, struct err *e) MUST_USE;
 
 // Reads path ("-" = standard input) whole and decodes it; one reference on success. What was noticed on the way is said
-// on stderr, a line each. Errors name the file.
+// on stderr, a line each. Errors name the file. *report may say something after a failure, too.
 enum err_code input_read(const struct command_line *line, const char *path, const struct input_options *o,
-                         struct batch **out, struct err *e) MUST_USE;
+                         struct batch **out, struct decode_report *report, struct err *e) MUST_USE;
 
 #endif

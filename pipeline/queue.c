@@ -506,9 +506,9 @@ static void finish(struct send *s, const struct verdict *v)
     leave_sender(s, NULL);
 }
 
-// --- a record too large for the peer becomes several ---
+// --- a record that the peer refuses as it is becomes others ---
 
-struct splitting {
+struct replacing {
     struct job job;
     struct loop_task task;
     struct send *send;
@@ -534,7 +534,7 @@ static void move_charge(struct queue *q, struct record *whole, struct record *pa
     }
 }
 
-static void replace(struct send *s, struct record_list *list)
+static void put_in_place(struct send *s, struct record_list *list)
 {
     struct queue *q = s->queue;
     struct record *whole = s->record;
@@ -551,36 +551,37 @@ static void replace(struct send *s, struct record_list *list)
     leave_sender(s, parts);
 }
 
-static void run_split_done(struct loop_task *task)
+static void run_replace_done(struct loop_task *task)
 {
-    struct splitting *x = CONTAINER_OF(task, struct splitting, task);
+    struct replacing *x = CONTAINER_OF(task, struct replacing, task);
     struct send *s = x->send;
     if (x->rc == ERR_OK) {
-        replace(s, &x->parts);
+        put_in_place(s, &x->parts);
     } else if (x->rc == ERR_MEMORY) {
         const struct verdict again = verdict_make(VERDICT_RETRY, "%s", x->e.text);
         send_done(s, &again);
     } else {
-        log_error(&s->queue->options.log, "cannot split a request: %s", x->e.text);
+        log_error(&s->queue->options.log, "cannot %s a request: %s", x->refusal.too_large ? "split" : "rewrite",
+                  x->e.text);
         finish(s, &x->refusal);
     }
     record_list_fini(&x->parts);
     free(x);
 }
 
-static void run_split(struct job *job)
+static void run_replace(struct job *job)
 {
-    struct splitting *x = CONTAINER_OF(job, struct splitting, job);
+    struct replacing *x = CONTAINER_OF(job, struct replacing, job);
     const struct queue_options *o = &x->send->queue->options;
-    x->rc = o->split(o->arg, x->send->record, &x->parts, &x->e);
+    x->rc = o->replace(o->arg, x->send->record, &x->refusal, &x->parts, &x->e);
     loop_post(o->loop, &x->task);
 }
 
-static void split(struct send *s, const struct verdict *refusal)
+static void replace(struct send *s, const struct verdict *refusal)
 {
-    struct splitting *x = MEM_NEW(struct splitting);
-    x->job.run = run_split;
-    x->task.run = run_split_done;
+    struct replacing *x = MEM_NEW(struct replacing);
+    x->job.run = run_replace;
+    x->task.run = run_replace_done;
     x->send = s;
     x->refusal = *refusal;
     record_list_init(&x->parts);
@@ -592,8 +593,8 @@ static void split(struct send *s, const struct verdict *refusal)
 void send_done(struct send *s, const struct verdict *v)
 {
     struct queue *q = s->queue;
-    if (v->too_large && q->options.split != NULL) {
-        split(s, v);
+    if ((v->too_large || v->unreadable) && q->options.replace != NULL) {
+        replace(s, v);
         return;
     }
     if (v->kind >= VERDICT_RETRY && s->began_nanos >= q->worked_nanos)

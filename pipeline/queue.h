@@ -35,9 +35,10 @@ struct queue_options {
     const char *exporter_id;
     // On the loop's thread; calls send_done exactly once, now or later.
     void (*send)(void *arg, struct send *s);
-    // On a worker: smaller records out of one that the peer finds too large, see exporters/exporter.h. NULL = none can.
-    enum err_code (*split)(void *arg, const struct record *r, struct record_list *out, struct err *e);
-    struct workers *workers; // where split runs
+    // On a worker: what takes the place of a record that the peer refuses as it is, see exporters/exporter.h. NULL = nothing.
+    enum err_code (*replace)(void *arg, const struct record *r, const struct verdict *refusal, struct record_list *out,
+                             struct err *e);
+    struct workers *workers; // where replace runs
     void *arg;
     uint64_t random_seed; // of the jitter
 };
@@ -54,8 +55,8 @@ bool queue_holds(const struct queue *q);
 void queue_commit(struct queue *q, struct record *r);
 
 const struct record *send_record(const struct send *s);
-// The outcome of one attempt; RETRY starts the back-off, too_large has parts take the record's place in front of all that
-// waits. On the loop's thread.
+// The outcome of one attempt; RETRY starts the back-off, too_large and unreadable have other records take its place in front
+// of all that waits. On the loop's thread.
 void send_done(struct send *s, const struct verdict *v);
 
 // Any thread.

@@ -17,6 +17,7 @@ void record_destroy(struct record **r)
         return;
     free((*r)->data);
     free((*r)->header_values);
+    free((*r)->first_refusal);
     free(*r);
     *r = NULL;
 }

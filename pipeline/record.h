@@ -14,7 +14,9 @@ struct record {
     size_t len;
     // Of the exporter that encoded it.
     unsigned encoding, compression, layout;
-    size_t raw_bytes; // before compression
+    unsigned refused_layouts; // in which the peer could not read what is in it: a bit for each
+    char *first_refusal;      // its words for the first; malloc'ed, owned; NULL = none
+    size_t raw_bytes;         // before compression
     uint64_t profiles, samples;
     // What the exporter's authenticator asks of the profiles: the values of its attributes, NULL = none. One malloc'ed
     // block, owned; NULL = it asks for nothing.
@@ -42,7 +44,7 @@ void record_destroy(struct record **r);
 // Records of one delivery for one exporter, in order.
 struct record_list {
     struct record *head, **tail;
-    // Of encode and split: what can never be sent and is given up, one sentence; NULL = nothing. And how many profiles
+    // Of encode and replace: what can never be sent and is given up, one sentence; NULL = nothing. And how many profiles
     // lost all they had: others may have lost only some of their samples.
     char *dropped;
     uint64_t dropped_profiles;

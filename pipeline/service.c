@@ -249,10 +249,11 @@ static void send_record_by(void *arg, struct send *send)
     x->module->send(x, send);
 }
 
-static enum err_code split_record_by(void *arg, const struct record *r, struct record_list *out, struct err *e)
+static enum err_code replace_record_by(void *arg, const struct record *r, const struct verdict *refusal,
+                                       struct record_list *out, struct err *e)
 {
     struct exporter *x = arg;
-    return x->module->split(x, r, out, e);
+    return x->module->replace(x, r, refusal, out, e);
 }
 
 static void create_queues(struct service *s)
@@ -270,7 +271,7 @@ static void create_queues(struct service *s)
             .metrics = s->metrics,
             .exporter_id = x->plan->id,
             .send = send_record_by,
-            .split = ((struct exporter *)x->component)->module->split != NULL ? split_record_by : NULL,
+            .replace = ((struct exporter *)x->component)->module->replace != NULL ? replace_record_by : NULL,
             .workers = s->workers,
             .arg = x->component,
             .random_seed = hash_bytes(x->plan->id, strlen(x->plan->id)),

@@ -27,6 +27,11 @@ struct prune {
 enum err_code prune_init(struct prune *p, const struct batch *b, struct err *e) MUST_USE;
 void prune_fini(struct prune *p);
 
+static inline bool prune_keeps(const struct prune_table *t, uint32_t old)
+{
+    return t->new_ids == NULL || t->new_ids[old] != PRUNED;
+}
+
 static inline uint32_t prune_id(const struct prune_table *t, uint32_t old)
 {
     return t->new_ids == NULL ? old : t->new_ids[old];

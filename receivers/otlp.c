@@ -157,11 +157,17 @@ static const struct field protocols_fields[] = {
     {.name = NULL},
 };
 
+static const struct field layouts_fields[] = {OTLP_LAYOUTS_FIELDS(SETTING(layouts))};
+
 static const struct field otlp_fields[] = {
     {.name = "protocols",
      .type = FIELD_STRUCT,
      .fields = protocols_fields,
      .help = "what is listened for; one at least"},
+    {.name = "layouts",
+     .type = FIELD_STRUCT,
+     .fields = layouts_fields,
+     .help = "of OTLP profiles, which moved fields in nearly every release up to 1.10"},
     {.name = NULL},
 };
 
@@ -206,6 +212,7 @@ static void check_settings(const void *settings, const struct component_check *c
             server_settings_check(&s->servers[p], keys[p], check);
     if (is_shared(s) && !same_tls(&s->servers[OTLP_GRPC], &s->servers[OTLP_HTTP]))
         check_error(check, "protocols.http.tls", "grpc and http share the endpoint: give both the same tls");
+    otlp_layout_settings_check(&s->layouts, check);
     if (s->path[0] != '/')
         check_error(check, "protocols.http.profiles_url_path", "must begin with /");
     for (size_t i = 0; i < s->response_headers.count; i++)
@@ -215,7 +222,7 @@ static void check_settings(const void *settings, const struct component_check *c
                         i + 1);
 }
 
-bool otlp_version_ok(const struct http_exchange *x, const char **text_out)
+bool otlp_version_ok(const struct http_exchange *x, bool *is_there_out, const char **text_out)
 {
     size_t count;
     const char *version = http_exchange_header(x, "otlp-profiles-development-version", &count);
@@ -223,6 +230,7 @@ bool otlp_version_ok(const struct http_exchange *x, const char **text_out)
     if (count > 1 || (version != NULL && strcmp(version, "1") != 0))
         return false;
     *text_out = NULL;
+    *is_there_out = version != NULL;
     return true;
 }
 
@@ -282,10 +290,15 @@ static void on_abort(void *arg, struct http_exchange *x)
     otlp_request_abort(http_exchange_context(x));
 }
 
+static const char *listener_name(const struct otlp_listener *l)
+{
+    return l->serves[OTLP_GRPC] ? "OTLP/gRPC" : "OTLP/HTTP";
+}
+
 static void on_problem(void *arg, const struct http_peer *peer, const char *text)
 {
     const struct otlp_listener *l = arg;
-    log_warn(&l->receiver->receiver.component.log, "%s: %s", peer != NULL ? peer->address : "server", text);
+    log_warn(&l->receiver->receiver.component.log, "%s: %s", peer != NULL ? peer->address : listener_name(l), text);
 }
 
 // --- life ---
@@ -295,6 +308,8 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     (void)e;
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     r->settings = settings;
+    r->layouts = otlp_layout_rules_of(&r->settings->layouts);
+    r->senders = otlp_senders_create(&self->component);
     random_init(&r->random, hash_bytes(self->component.id, strlen(self->component.id)));
     return ERR_OK;
 }
@@ -416,6 +431,7 @@ static void destroy(struct receiver *self)
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     for (int p = 0; p < OTLP_PROTOCOLS; p++)
         server_auth_destroy(&r->auth[p]);
+    otlp_senders_destroy(&r->senders);
 }
 
 const struct receiver_module otlp_receiver = {

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "codec/compress.h"
 #include "net/grpc_message.h"
+#include "receivers/otlp_layouts.h"
 #include "receivers/receiver.h"
 #include "receivers/server_auth.h"
 #include "receivers/server_settings.h"
@@ -32,6 +33,7 @@ struct otlp_settings {
     uint64_t max_body_bytes;
     struct otlp_cors cors;
     struct config_pairs response_headers;
+    struct otlp_layout_settings layouts;
 };
 
 // Of calls that may stay open for long (grpc_call.h).
@@ -48,6 +50,8 @@ struct otlp_listener {
 struct otlp_receiver {
     struct receiver receiver;
     const struct otlp_settings *settings;
+    struct otlp_layout_rules layouts;
+    struct otlp_senders *senders;
     struct otlp_listener listeners[OTLP_PROTOCOLS];
     struct server_auth *auth[OTLP_PROTOCOLS]; // NULL = everybody may send
     struct random random;                     // of the times to come again
@@ -109,8 +113,8 @@ void otlp_http_head(struct otlp_listener *l, struct http_exchange *x, const stru
 void otlp_grpc_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
 bool otlp_is_grpc(const struct http_exchange *x);
 
-// "1" or absent, once. Else *text_out says why not.
-bool otlp_version_ok(const struct http_exchange *x, const char **text_out);
+// The header otlp-profiles-development-version: "1" or absent, once. Else *text_out says why not.
+bool otlp_version_ok(const struct http_exchange *x, bool *is_there_out, const char **text_out);
 // The one value of a header that names an encoding. False: none we know.
 bool otlp_encoding_of(const struct http_exchange *x, const char *header, enum compression *out);
 

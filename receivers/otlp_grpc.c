@@ -144,7 +144,7 @@ static void begin_export(struct otlp_listener *l, struct http_exchange *x)
     };
     if (!otlp_encoding_of(x, "grpc-encoding", &options.compression))
         refuse(x, GRPC_UNIMPLEMENTED, "unsupported grpc-encoding, supported: " OTLP_ENCODINGS);
-    else if (!otlp_version_ok(x, &why))
+    else if (!otlp_version_ok(x, &options.says_current, &why))
         refuse(x, GRPC_INVALID_ARGUMENT, why);
     else if (timeout != NULL && !grpc_timeout_parse(timeout, &options.timeout_nanos))
         refuse(x, GRPC_INVALID_ARGUMENT, "grpc-timeout is malformed");

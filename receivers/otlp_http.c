@@ -49,7 +49,7 @@ static void answer_no_path(struct otlp_listener *l, struct http_exchange *x, enu
 
 // What keeps a request from being read.
 static bool check_head(const struct otlp_listener *l, const struct http_exchange *x, const struct http_head *head,
-                       enum otlp_speech speech, struct otlp_outcome *out, enum compression *compression)
+                       struct otlp_request_options *options, struct otlp_outcome *out)
 {
     *out = (struct otlp_outcome){.fate = OTLP_TAKEN};
     if (!l->serves[OTLP_HTTP])
@@ -57,14 +57,14 @@ static bool check_head(const struct otlp_listener *l, const struct http_exchange
                                                                  "OTLP/HTTP has a port of its own, by default 4318"};
     else if (!bytes_equal_text(head->method, "POST"))
         *out = (struct otlp_outcome){OTLP_NO_METHOD, .text = "profiles are sent with POST"};
-    else if (speech == OTLP_SPEAKS_TEXT)
+    else if (options->speech == OTLP_SPEAKS_TEXT)
         *out = (struct otlp_outcome){OTLP_NO_MEDIA_TYPE,
                                      .text = "unsupported media type, supported: application/x-protobuf, "
                                              "application/json"};
-    else if (!otlp_encoding_of(x, "content-encoding", compression))
+    else if (!otlp_encoding_of(x, "content-encoding", &options->compression))
         *out =
             (struct otlp_outcome){OTLP_NO_ENCODING, .text = "unsupported content-encoding, supported: " OTLP_ENCODINGS};
-    else if (!otlp_version_ok(x, &out->text))
+    else if (!otlp_version_ok(x, &options->says_current, &out->text))
         out->fate = OTLP_INVALID;
     return out->fate == OTLP_TAKEN;
 }
@@ -84,7 +84,7 @@ void otlp_http_head(struct otlp_listener *l, struct http_exchange *x, const stru
         answer_no_path(l, x, speech, head->path);
     else if (l->serves[OTLP_HTTP] && s->cors.allowed_origins.count > 0 && bytes_equal_text(head->method, "OPTIONS"))
         otlp_answer_preflight(l, x);
-    else if (!check_head(l, x, head, speech, &outcome, &options.compression))
+    else if (!check_head(l, x, head, &options, &outcome))
         otlp_answer(l, x, speech, &outcome);
     else
         otlp_request_begin(l, x, &options);

@@ -36,6 +36,8 @@ struct otlp_request {
     const char *challenge;          // of an attempt that failed
     _Atomic bool gone;              // the peer is: delivering would make a duplicate of what it sends again
     uint64_t samples;
+    struct otlp_layout_finding layout;
+    char sender[sizeof((struct http_peer *)NULL)->address];
     uint64_t rejected; // profiles that cannot be read; e says why the first
     enum otlp_fate fate;
     struct err e;
@@ -116,6 +118,7 @@ void otlp_request_begin(struct otlp_listener *l, struct http_exchange *x, const 
     r->listener = l;
     r->exchange = x;
     r->options = *options;
+    snprintf(r->sender, sizeof r->sender, "%s", http_exchange_head(x)->peer->address);
     r->claim.budget = env(r)->budget;
     l->receiver->requests++;
     if (options->timeout_nanos > 0)
@@ -252,14 +255,15 @@ static void run_failed(struct loop_task *task)
     answer_and_end(r, r->fate, r->e.text[0] != '\0' ? r->e.text : NULL);
 }
 
-// Once the others are taken: a request that comes again is counted then.
-static void tell_rejected(struct otlp_request *r)
+// What is told once the rest is taken, since a request that was not comes again.
+static void tell_taken(struct otlp_request *r)
 {
+    otlp_senders_note(receiver(r)->senders, r->sender, &r->layout);
     if (r->rejected == 0)
         return;
     count(r, RECEIVER_FAILED, r->rejected);
-    log_warn(&receiver(r)->receiver.component.log, "%" PRIu64 " of a request's profiles cannot be read: %s",
-             r->rejected, r->e.text);
+    log_warn(&receiver(r)->receiver.component.log, "%s: %" PRIu64 " of a request's profiles cannot be read: %s",
+             r->sender, r->rejected, r->e.text);
 }
 
 static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
@@ -282,7 +286,7 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
     if (!r->held)
         count(r, outcome.fate == OTLP_TAKEN ? RECEIVER_ACCEPTED : RECEIVER_REFUSED, r->samples);
     if (!r->held && outcome.fate == OTLP_TAKEN)
-        tell_rejected(r);
+        tell_taken(r);
     r->held = true;
     answer(r, &outcome);
     if (moment == MOMENT_FINAL)
@@ -303,7 +307,7 @@ static void fail_with(struct otlp_request *r, enum err_code rc)
     enum otlp_fate fate = rc == ERR_LIMIT ? OTLP_TOO_LARGE : rc == ERR_MEMORY ? OTLP_BUSY : OTLP_INVALID;
     count(r, rc == ERR_MEMORY ? RECEIVER_REFUSED : RECEIVER_FAILED, 1);
     if (rc != ERR_MEMORY)
-        log_warn(&receiver(r)->receiver.component.log, "a request was refused: %s", r->e.text);
+        log_warn(&receiver(r)->receiver.component.log, "%s: a request is refused: %s", r->sender, r->e.text);
     fail(r, fate);
 }
 
@@ -337,6 +341,7 @@ static enum err_code read_once(struct otlp_request *r, struct otlp_arrival *a, c
         rc = otlp_arrive(a, options, out, &report, &r->e);
     if (rc != ERR_OK)
         return rc;
+    r->layout = report.layout;
     r->rejected = report.rejected_profiles;
     if (r->rejected > 0)
         r->e = report.first_bad;
@@ -346,6 +351,8 @@ static enum err_code read_once(struct otlp_request *r, struct otlp_arrival *a, c
 static enum err_code decode(struct otlp_request *r, struct otlp_arrival *a, struct batch **out)
 {
     const struct receiver *self = &receiver(r)->receiver;
+    struct otlp_layout_rules layouts = receiver(r)->layouts;
+    layouts.hints.says_current = r->options.says_current;
     for (;;) {
         struct decode_limits limits = decode_default_limits;
         size_t room = claim_room(&r->claim, r->body_len + a->inflated.capacity);
@@ -353,6 +360,7 @@ static enum err_code decode(struct otlp_request *r, struct otlp_arrival *a, stru
         limits.max_batch_bytes = bound ? room : limits.max_batch_bytes;
         const struct decode_options options = {
             .limits = &limits,
+            .layouts = &layouts,
             .keep_good_profiles = true,
             .resource_attributes = self->resource_attributes,
             .resource_attribute_count = self->resource_attribute_count,

@@ -13,6 +13,7 @@ struct otlp_request_options {
     enum compression compression;
     size_t max_bytes; // of the message, as sent and inflated
     const char *limit_name;
+    bool says_current;     // the layout of OTLP profiles, in the version header
     int64_t timeout_nanos; // the client's, from now; 0 = none
 };
 

@@ -28,17 +28,20 @@ static void name_key(char out[128], const char *section, const char *key)
     snprintf(out, 128, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
 }
 
-// For validate; what is wrong with the address is told when it is listened on.
-static void check_host(const struct server_settings *s, const char *key, const struct component_check *check)
+// What net/listener.h takes; a host's address is looked up for validate.
+static void check_address(const struct server_settings *s, const char *key, const struct component_check *check)
 {
-    char host[URL_HOST_MAX + 1];
+    char host[URL_HOST_MAX + 1], text[32];
     uint16_t port;
     struct err e = {0};
     struct address_list known = {0};
-    if (s->transport == SERVER_UNIX || strncmp(s->endpoint, "unix:", 5) == 0 ||
-        endpoint_parse(s->endpoint, host, &port, &e) != ERR_OK || host[0] == '\0')
+    bool everywhere = s->endpoint[0] == ':';
+    if (s->transport == SERVER_UNIX || strncmp(s->endpoint, "unix:", 5) == 0)
         return;
-    if (!address_list_known(host, port, &known))
+    snprintf(text, sizeof text, "h%s", everywhere ? s->endpoint : "");
+    if (endpoint_parse(everywhere ? text : s->endpoint, host, &port, &e) != ERR_OK)
+        check_error(check, key, "%s", e.text);
+    else if (!everywhere && !address_list_known(host, port, &known))
         check->add_host(check, key, host);
     address_list_fini(&known);
 }
@@ -52,7 +55,7 @@ void server_settings_check(const struct server_settings *s, const char *key, con
     if (s->endpoint == NULL || s->endpoint[0] == '\0')
         check_error(check, at, "is empty: give HOST:PORT, e.g. \"localhost:4318\"");
     else
-        check_host(s, at, check);
+        check_address(s, at, check);
     name_key(at, key, "auth.authenticator");
     auth_check(check, at, s->authenticator, AUTH_ROLE_SERVER);
     if (!s->has_tls)
@@ -60,7 +63,7 @@ void server_settings_check(const struct server_settings *s, const char *key, con
     const struct tls_server_options options = tls_options(&s->tls);
     name_key(at, key, "tls");
     if (tls_server_create(&options, &tls, &e) != ERR_OK)
-        check_error(check, at, "%s", e.text);
+        check_error(check, at, "%s", tls_error_text(&e));
     tls_server_destroy(&tls);
 }
 

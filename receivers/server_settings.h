@@ -53,6 +53,8 @@ extern const char *const server_transport_names[]; // for rows of type FIELD_ENU
          .type = FIELD_STRING,                                                                                         \
          .offset = SERVER_AT(at_, tls.options.client_ca_file),                                                         \
          .help = "clients must show a certificate that one of these signed"},                                          \
+        {.name = "ca_file", .type = FIELD_IGNORED, .help = "client_ca_file says whom to trust"},                       \
+        {.name = "ca_pem", .type = FIELD_IGNORED, .help = "client_ca_file says whom to trust"},                        \
         {.name = "client_ca_file_reload", .type = FIELD_IGNORED, .help = "files are always read again"},               \
         {.name = "include_system_ca_certs_pool", .type = FIELD_IGNORED, .help = "client_ca_file says whom to trust"},  \
         {.name = "min_version",                                                                                        \

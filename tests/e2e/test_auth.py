@@ -344,8 +344,8 @@ def test_validate_looks_at_certificates(folder):
                       service={"pipelines": {"profiles": {"receivers": ["otlp"], "exporters": ["otlp_grpc"]}}})
 
     assert validate(folder, both({**a, "ca_file": b["cert_file"]}, b)) == (0, "")
-    for client, server_tls, words in ((unfit, b, "otlp_grpc: tls: tls.key_file"), (a, unfit, "http.tls: tls.key_file"),
-                                      ({"ca_file": a["key_file"]}, b, "tls.ca_file"), (a, {**b, "client_ca_file": "/nowhere"}, "/nowhere")):
+    for client, server_tls, words in ((unfit, b, "otlp_grpc: tls: key_file"), (a, unfit, "http.tls: key_file"),
+                                      ({"ca_file": a["key_file"]}, b, "tls: ca_file"), (a, {**b, "client_ca_file": "/nowhere"}, "/nowhere")):
         code, found = validate(folder, both(client, server_tls))
         assert code == 1 and words in found, (words, found)
 

@@ -5,13 +5,14 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "codec/otlp_check.h"
+#include "codec/otlp_decode_layout.h"
 #include "codec/otlp_origin.h"
 #include "codec/otlp_status.h"
 #include "profile/edit.h"
 #include "profile/validate.h"
 #include "tests/support/batch_text.h"
 
-enum { MAX_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30, STARVED_MAX_ALLOCATIONS = 97 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,7 +47,7 @@ static struct batch *again(const struct batch *b)
     size_t most;
     buf_init(&out, MAX_BYTES);
     CHECK(otlp_encode(b, &out, NULL) == ERR_OK);
-    CHECK(otlp_needs_profiles(b, &most) || out.len <= most);
+    CHECK(otlp_needs_profiles(b, &otlp_plain_emission, &most) || out.len <= most);
     CHECK(otlp_decode(buf_bytes(&out), NULL, &decoded, NULL) == ERR_OK);
     buf_fini(&out);
     return decoded;
@@ -59,6 +60,31 @@ static void check_again(const struct batch *b)
     batch_unref(&decoded);
 }
 
+// The same in another layout or spelling, as the size chooses; 1.7 groups the values and timestamps of samples otherwise.
+static void check_emitted(const struct batch *b, size_t choice)
+{
+    static const struct otlp_emission hows[] = {
+        {.layout = OTLP_LAYOUT_1_7},
+        {.layout = OTLP_LAYOUT_1_8},
+        {.layout = OTLP_LAYOUT_1_9, .zero_link = true},
+        {.layout = OTLP_LAYOUT_CURRENT, .string_references = true},
+    };
+    const struct otlp_emission *how = &hows[choice % COUNT_OF(hows)];
+    struct buf out;
+    struct batch *back;
+    if (!is_small(b))
+        return;
+    buf_init(&out, MAX_BYTES);
+    CHECK(otlp_encode_as(b, how, &out, NULL, NULL) == ERR_OK);
+    CHECK(otlp_decode_layout(buf_bytes(&out), how->layout, NULL, &back, NULL, NULL) == ERR_OK);
+    if (how->layout == OTLP_LAYOUT_1_7)
+        CHECK(back->profile_count == b->profile_count && back->sample_count >= b->sample_count);
+    else
+        check_same(b, back);
+    batch_unref(&back);
+    buf_fini(&out);
+}
+
 static void check_decoded(struct bytes input, bool clean)
 {
     struct batch *b;
@@ -68,6 +94,7 @@ static void check_decoded(struct bytes input, bool clean)
     if (code == ERR_OK) {
         CHECK(batch_validate(b, NULL) == ERR_OK);
         check_again(b);
+        check_emitted(b, input.len);
     } else {
         CHECK(b == NULL && e.text[0] != 0);
     }
@@ -120,8 +147,8 @@ static void check_unchanged(const struct batch *b, struct bytes input)
     size_t raw;
     struct buf out;
     buf_init(&out, MAX_BYTES);
-    CHECK(batch_as_came(b) && !otlp_body_as_came(b, COMPRESSION_GZIP, &body, &raw));
-    if (otlp_body_as_came(b, COMPRESSION_NONE, &body, &raw)) {
+    CHECK(batch_as_came(b) && !otlp_body_as_came(b, &otlp_plain_emission, COMPRESSION_GZIP, &body, &raw));
+    if (otlp_body_as_came(b, &otlp_plain_emission, COMPRESSION_NONE, &body, &raw)) {
         CHECK(raw == input.len && bytes_equal(body, input));
         CHECK(otlp_encode(b, &out, NULL) == ERR_OK && bytes_equal(buf_bytes(&out), input));
     }
@@ -172,6 +199,37 @@ static void check_arrival(struct bytes input, bool clean)
     otlp_arrival_fini(&a);
 }
 
+// With small limits, or where allocations fail from one on that the length chooses.
+static void check_starved(struct bytes input, bool limited)
+{
+    static const struct otlp_limits small = {.max_profiles = 2,
+                                             .max_samples = 8,
+                                             .max_stack_depth = 6,
+                                             .max_attributes = 4,
+                                             .max_value_depth = 3,
+                                             .max_batch_bytes = 16 << 10};
+    struct otlp_rejected rejected = {0};
+    struct otlp_index index = {0};
+    struct err e = {0};
+    struct batch *b;
+    struct buf out;
+    const struct otlp_limits *limits = limited ? &small : &otlp_default_limits;
+    buf_init(&out, input.len / 2);
+    mem_fail_from(limited ? 0 : input.len % STARVED_MAX_ALLOCATIONS + 1);
+    bool clean = otlp_check(input, limits, &index);
+    enum err_code code = otlp_decode_good(input, limits, &b, &rejected, &e);
+    bool encoded = code == ERR_OK && otlp_encode(b, &out, NULL) == ERR_OK;
+    mem_fail_from(0);
+    CHECK((code == ERR_OK) == (b != NULL) && (code == ERR_OK || e.text[0] != 0) &&
+          (!encoded || out.len <= input.len / 2));
+    CHECK(!limited || !clean || code == ERR_OK);
+    if (code == ERR_OK)
+        CHECK(batch_validate(b, NULL) == ERR_OK);
+    batch_unref(&b);
+    buf_fini(&out);
+    free(index.counts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes input = {data, size}, message;
@@ -180,6 +238,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool clean = check_clean(input);
     check_decoded(input, clean);
     check_arrival(input, clean);
+    check_starved(input, true);
+    check_starved(input, false);
     (void)otlp_decode_response(input, &rejected, &message);
     (void)otlp_decode_status(input, &status, &message);
     (void)otlp_decode_retry_info(input, &rejected);

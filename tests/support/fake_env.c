@@ -165,10 +165,11 @@ static void send_by(void *arg, struct send *s)
     x->module->send(x, s);
 }
 
-static enum err_code split_by(void *arg, const struct record *r, struct record_list *out, struct err *e)
+static enum err_code replace_by(void *arg, const struct record *r, const struct verdict *refusal,
+                                struct record_list *out, struct err *e)
 {
     struct exporter *x = arg;
-    return x->module->split(x, r, out, e);
+    return x->module->replace(x, r, refusal, out, e);
 }
 
 static void create_queue(struct fake_component *c)
@@ -185,7 +186,7 @@ static void create_queue(struct fake_component *c)
         .metrics = c->env->env.metrics,
         .exporter_id = component->id,
         .send = send_by,
-        .split = ((struct exporter *)component)->module->split != NULL ? split_by : NULL,
+        .replace = ((struct exporter *)component)->module->replace != NULL ? replace_by : NULL,
         .workers = c->env->env.workers,
         .arg = component,
     };

@@ -19,11 +19,17 @@ def corpus(folder):
     return path
 
 
-def load_tool(name):
-    """A tool beside the checkout as a module; skips where there is none."""
-    path = ROOT.parent / "shared" / "tools" / f"{name}.py"
+def tool(name):
+    """A tool beside the checkout; skips where there is none."""
+    path = ROOT.parent / "shared" / "tools" / name
     if not path.is_file():
         raise Skip(f"{path} is not there")
+    return path
+
+
+def load_tool(name):
+    """The same as a module."""
+    path = tool(f"{name}.py")
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

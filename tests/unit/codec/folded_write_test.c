@@ -182,8 +182,12 @@ static void one_type_is_written_of_all_profiles(void **state)
     add(&m, named(&m, "a"), 1000);
     end_profile(&m, "cpu", "seconds"); // is something else
     struct batch *b = finish(&m);
-    assert_written(b, NULL, "a 101\n", &(struct encode_report){BYTES_LITERAL("cpu"), 2, 2, 0});
-    assert_written(b, "alloc", "a 10\n", &(struct encode_report){BYTES_LITERAL("alloc"), 2, 1, 0});
+    assert_written(
+        b, NULL, "a 101\n",
+        &(struct encode_report){.sample_type = BYTES_LITERAL("cpu"), .sample_types = 2, .profiles = 2, .lost = 0});
+    assert_written(
+        b, "alloc", "a 10\n",
+        &(struct encode_report){.sample_type = BYTES_LITERAL("alloc"), .sample_types = 2, .profiles = 1, .lost = 0});
     struct buf out;
     struct err e = {0};
     buf_init(&out, 100);
@@ -214,7 +218,9 @@ static void all_shapes_of_observations_count(void **state)
     observation_writer_add(&m.observations, values, 1, NULL, 0);
     end_profile(&m, "samples", "count");
     struct batch *b = finish(&m);
-    assert_written(b, NULL, "a 73\n", &(struct encode_report){BYTES_LITERAL("samples"), 1, 1, 8});
+    assert_written(
+        b, NULL, "a 73\n",
+        &(struct encode_report){.sample_type = BYTES_LITERAL("samples"), .sample_types = 1, .profiles = 1, .lost = 8});
     batch_unref(&b);
 }
 
@@ -231,7 +237,8 @@ static void sums_that_do_not_fit_are_an_error(void **state)
     struct err e = {0};
     struct encode_report report = {0};
     buf_init(&out, 1000);
-    assert_int_equal(folded_encode(b, &(struct encode_options){{0}}, &out, &report, &e), ERR_LIMIT);
+    assert_int_equal(folded_encode(b, &(struct encode_options){.layout = OTLP_LAYOUT_AUTO}, &out, &report, &e),
+                     ERR_LIMIT);
     assert_non_null(strstr(e.text, "64 bits"));
     buf_fini(&out);
     batch_unref(&b);
@@ -243,7 +250,7 @@ static void nothing_is_written_of_nothing(void **state)
     struct made m;
     begin(&m);
     struct batch *b = finish(&m);
-    assert_written(b, NULL, "", &(struct encode_report){{0}, 0, 0, 0});
+    assert_written(b, NULL, "", &(struct encode_report){.lost = 0});
     batch_unref(&b);
 }
 
@@ -257,7 +264,8 @@ static void too_little_room_and_memory(void **state)
     for (size_t room = 0; room < 22; room++) {
         struct encode_report report = {0};
         buf_init(&out, room);
-        assert_int_equal(folded_encode(b, &(struct encode_options){{0}}, &out, &report, &e), ERR_LIMIT);
+        assert_int_equal(folded_encode(b, &(struct encode_options){.layout = OTLP_LAYOUT_AUTO}, &out, &report, &e),
+                         ERR_LIMIT);
         char allowed[64];
         snprintf(allowed, sizeof allowed, "than the %zu bytes allowed", room);
         assert_non_null(strstr(e.text, allowed));
@@ -267,7 +275,7 @@ static void too_little_room_and_memory(void **state)
         struct encode_report report = {0};
         buf_init(&out, 1000);
         mem_fail_from(n);
-        code = folded_encode(b, &(struct encode_options){{0}}, &out, &report, &e);
+        code = folded_encode(b, &(struct encode_options){.layout = OTLP_LAYOUT_AUTO}, &out, &report, &e);
         mem_fail_from(0);
         assert_true(code == ERR_OK || (code == ERR_MEMORY && e.code == code));
         buf_fini(&out);

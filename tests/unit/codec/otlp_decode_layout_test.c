@@ -99,7 +99,7 @@ static void test_1_8_and_1_9_have_other_numbers(void **state)
 static void test_temporality_of_one_profile(void **state)
 {
     (void)state;
-    check_same("2{1{} 2{} 3{} 4{} 5'' 6{} 7{}} " AROUND "1{3:2} 2{2:1}} 2{1{3:1} 2{2:1}}}}", OTLP_LAYOUT_1_8,
+    check_same("2{1{} 2{} 3{} 4{} 5'' 6{} 7{}} " AROUND "1{3:2} 2{2:1}} 2{1{3:1} 2{2:1} 5{3:2}}}}", OTLP_LAYOUT_1_8,
                "2{1{} 2{} 3{} 4{} 5'' 5'profile.aggregation_temporality' 6{} 6{1:1 2{1'cumulative'}} 7{}} " AROUND
                "1{} 2{4:1} 11[1]} 2{1{} 2{4:1}}}}");
 }
@@ -256,6 +256,7 @@ static void test_errors_name_the_place(void **state)
         {BAD_1_7("2{3:1 1:1}"), IN_PROFILE ".sample[0]: locations_start_index 1 and locations_length 0 go past"},
         {BAD_1_7("3[0] 2{3:1 2:2}"), "locations_length 2 go past the end of 1 location_indices"},
         {BAD_1_7("3[0] 2{3:1 1:-1 2:1}"), "locations_start_index -1"},
+        {BAD_1_7("3[0] 2{3:1 1:1 2:1}"), "locations_start_index 1 and locations_length 1 go past the end of 1"},
         {BAD_1_7("3[0] 2{3:1 2:-1}"), "locations_length -1"},
         {BAD_1_7("3[1]"), IN_PROFILE ": location_indices 1 is not below 1"},
         {BAD_1_7("2{3:1 4[1]}"), IN_PROFILE ".sample[0]: attribute_indices 1 is not below 1"},
@@ -357,22 +358,19 @@ struct old_request {
     enum otlp_layout layout;
 };
 
-static const struct old_request *old_requests(size_t *count)
-{
-    static struct old_request requests[3];
-    requests[0] = (struct old_request){two_types_1_5, OTLP_LAYOUT_1_5};
-    requests[1] = (struct old_request){two_types_1_4, OTLP_LAYOUT_1_5};
-    requests[2] = (struct old_request){two_types_1_7, OTLP_LAYOUT_1_7};
-    *count = COUNT_OF(requests);
-    return requests;
-}
+#define OLD_REQUESTS                                                                                                   \
+    {                                                                                                                  \
+        {two_types_1_5, OTLP_LAYOUT_1_5}, {two_types_1_4, OTLP_LAYOUT_1_5},                                            \
+        {                                                                                                              \
+            two_types_1_7, OTLP_LAYOUT_1_7                                                                             \
+        }                                                                                                              \
+    }
 
 static void test_cut_at_each_byte(void **state)
 {
     (void)state;
-    size_t count;
-    const struct old_request *old = old_requests(&count);
-    for (size_t i = 0; i < count; i++) {
+    const struct old_request old[] = OLD_REQUESTS;
+    for (size_t i = 0; i < COUNT_OF(old); i++) {
         struct buf in;
         buf_init(&in, REQUEST_MAX);
         wire_text(&in, old[i].text);
@@ -410,9 +408,8 @@ static void check_failing(const struct old_request *old)
 static void test_failing_allocator(void **state)
 {
     (void)state;
-    size_t count;
-    const struct old_request *old = old_requests(&count);
-    for (size_t i = 0; i < count; i++)
+    const struct old_request old[] = OLD_REQUESTS;
+    for (size_t i = 0; i < COUNT_OF(old); i++)
         check_failing(&old[i]);
 }
 
@@ -460,6 +457,38 @@ static void test_official_requests(void **state)
         snprintf(name[0], sizeof name[0], "official/%s", files[i].name);
         snprintf(name[1], sizeof name[1], "official/%s", files[i].same);
         assert_same(name[0], text_of_file(name[0], files[i].layout), text_of_file(name[1], OTLP_LAYOUT_CURRENT));
+    }
+}
+
+// Whoever is told a wrong layout hears of it.
+static void test_official_requests_in_wrong_layouts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum otlp_layout layout;
+    } files[] = {
+        {"official/common-1.5.pb", OTLP_LAYOUT_1_5},
+        {"official/common-1.7.pb", OTLP_LAYOUT_1_7},
+        {"official/common-1.8.pb", OTLP_LAYOUT_1_8},
+        {"official/common-1.9.pb", OTLP_LAYOUT_1_9},
+        {"official/common-1.9-goproto.pb", OTLP_LAYOUT_1_9},
+        {"official/common-1.10.pb", OTLP_LAYOUT_CURRENT},
+        {"official/common-1.10-goproto.pb", OTLP_LAYOUT_CURRENT},
+    };
+    if (test_corpus_dir() == NULL)
+        skip();
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        struct bytes data = read_corpus(files[i].name);
+        for (int l = OTLP_LAYOUT_1_5; l < OTLP_LAYOUTS; l++) {
+            struct batch *b;
+            struct err e = {0};
+            bool good = decode(data, (enum otlp_layout)l, NULL, &b, &e) == ERR_OK;
+            batch_unref(&b);
+            if (good != (l == (int)files[i].layout))
+                fail_msg("%s as %s: %s", files[i].name, otlp_layout_names[l], e.text);
+        }
+        free((void *)(uintptr_t)data.data);
     }
 }
 
@@ -551,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_cut_at_each_byte),
         cmocka_unit_test(test_failing_allocator),
         cmocka_unit_test(test_official_requests),
+        cmocka_unit_test(test_official_requests_in_wrong_layouts),
         cmocka_unit_test(test_official_requests_of_several_types),
         cmocka_unit_test(test_recorded_requests),
     };

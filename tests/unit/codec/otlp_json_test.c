@@ -7,7 +7,6 @@
 #include "profile/validate.h"
 #include "tests/support/batch_text.h"
 #include "tests/support/random_batch.h"
-#include "tests/support/test_files.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -274,22 +273,6 @@ static void test_errors_name_the_place(void **state)
         check_refused(cases[i][0], ERR_INVALID, cases[i][1]);
 }
 
-static void test_older_layouts_are_refused_by_a_sentence(void **state)
-{
-    (void)state;
-    static const char *const cases[] = {
-        PROFILE("\"sample\":[]"),
-        PROFILE("\"sampleType\":[{}]"),
-        PROFILE("\"time_nanos\":\"1\""),
-        PROFILE("\"stringTable\":[]"),
-        PROFILE("\"samples\":[{\"value\":[]}]"),
-        "{\"dictionary\":{\"attributeUnits\":[]}}",
-        "{\"dictionary\":{\"locationTable\":[{\"line\":[]}]}}",
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        check_refused(cases[i], ERR_UNSUPPORTED, "OTLP layout before 1.9; JSON of 1.9 to 1.11 is read");
-}
-
 static void test_every_cut_is_refused(void **state)
 {
     (void)state;
@@ -465,51 +448,6 @@ static void test_recognition(void **state)
     assert_ptr_equal(format_of_path("a.otlp.json.gz"), &otlp_json_format);
 }
 
-// What the official code wrote as JSON says the same as what it wrote as protobuf.
-static void check_official(const char *name, const char *layout)
-{
-    char path[512];
-    struct batch *from_proto;
-    snprintf(path, sizeof path, "%s/otlp/official/%s-1.10.pb", test_corpus_dir(), name);
-    struct bytes proto = test_read_file(path);
-    snprintf(path, sizeof path, "%s/otlp/official/%s-%s.json", test_corpus_dir(), name, layout);
-    struct bytes json = test_read_file(path);
-    assert_int_equal(otlp_decode(proto, NULL, &from_proto, NULL), ERR_OK);
-    struct batch *from_json = decode_ok(json);
-    check_same(from_proto, from_json, path);
-    batch_unref(&from_proto);
-    batch_unref(&from_json);
-    free((void *)(uintptr_t)proto.data);
-    free((void *)(uintptr_t)json.data);
-}
-
-static void check_official_older(const char *name)
-{
-    char path[512];
-    struct err e = {0};
-    snprintf(path, sizeof path, "%s/otlp/official/%s.json", test_corpus_dir(), name);
-    struct bytes json = test_read_file(path);
-    assert_true(otlp_json_recognise(json));
-    assert_int_equal(decode_code(json, &no_options, &e), ERR_UNSUPPORTED);
-    free((void *)(uintptr_t)json.data);
-}
-
-static void test_official_files(void **state)
-{
-    (void)state;
-    static const char *const layouts[] = {"1.9", "1.9-goproto", "1.10", "1.10-goproto", "1.10-refs"};
-    static const char *const older[] = {"common-1.5", "common-1.7", "common-1.8",
-                                        "multi-1.5",  "multi-1.7",  "shapes-1.8"};
-    if (test_corpus_dir() == NULL)
-        skip();
-    for (size_t i = 0; i < COUNT_OF(layouts); i++) {
-        check_official("common", layouts[i]);
-        check_official("shapes", layouts[i]);
-    }
-    for (size_t i = 0; i < COUNT_OF(older); i++)
-        check_official_older(older[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,7 +456,6 @@ int main(void)
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_string_references_are_resolved),
         cmocka_unit_test(test_errors_name_the_place),
-        cmocka_unit_test(test_older_layouts_are_refused_by_a_sentence),
         cmocka_unit_test(test_every_cut_is_refused),
         cmocka_unit_test(test_memory_runs_out),
         cmocka_unit_test(test_memory_runs_out_while_writing),
@@ -527,7 +464,6 @@ int main(void)
         cmocka_unit_test(test_lines_become_one_batch),
         cmocka_unit_test(test_the_options_attributes_come_on_top),
         cmocka_unit_test(test_recognition),
-        cmocka_unit_test(test_official_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static bool as_came(const struct batch *b, enum compression compression, struct 
 {
     struct bytes body;
     size_t raw;
-    if (!otlp_body_as_came(b, compression, &body, &raw))
+    if (!otlp_body_as_came(b, &otlp_plain_emission, compression, &body, &raw))
         return false;
     assert_true(bytes_equal(body, expected));
     return true;
@@ -137,7 +137,7 @@ static bool as_came(const struct batch *b, enum compression compression, struct 
 static bool is_spliced(const struct batch *b)
 {
     size_t most;
-    return !otlp_needs_profiles(b, &most);
+    return !otlp_needs_profiles(b, &otlp_plain_emission, &most);
 }
 
 static bool holds(struct bytes data, const char *text)
@@ -324,7 +324,7 @@ static void check_changed(struct bytes request, const struct plan *p)
     struct buf out = encoded(b);
     struct batch *again = decoded(buf_bytes(&out));
     assert_same_text(again, whole, "changed");
-    if (!otlp_needs_profiles(b, &most))
+    if (!otlp_needs_profiles(b, &otlp_plain_emission, &most))
         assert_true(out.len <= most);
     open_ok(&b);
     assert_same_text(b, whole, "changed and opened");

@@ -337,7 +337,8 @@ static void parts_keep_their_values(void **state)
     assert_int_equal(encode(&w, b, &whole, &e), ERR_OK);
     record_list_init(&parts);
     struct exporter *x = (struct exporter *)w.out.instance.component;
-    assert_int_equal(x->module->split(x, whole.head, &parts, &e), ERR_OK);
+    const struct verdict refusal = {.kind = VERDICT_REFUSED, .too_large = true};
+    assert_int_equal(x->module->replace(x, whole.head, &refusal, &parts, &e), ERR_OK);
     record_list_fini(&whole);
     for (const struct record *r = parts.head; r != NULL; r = r->next, count++) {
         assert_string_equal(r->header_values[0], "one");

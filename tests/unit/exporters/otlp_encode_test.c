@@ -12,6 +12,7 @@
 #include "codec/otlp.h"
 #include "exporters/exporters.h"
 #include "exporters/otlp_encode.h"
+#include "exporters/otlp_layouts.h"
 #include "tests/support/batch_text.h"
 #include "tests/support/fake_env.h"
 #include "tests/support/random_batch.h"
@@ -404,10 +405,12 @@ static void without_memory(void **state)
 
 // --- when the peer says "too large" ---
 
+static const struct verdict too_large = {.kind = VERDICT_REFUSED, .too_large = true};
+
 static void split(struct world *w, const struct record *r, struct record_list *out)
 {
     record_list_init(out);
-    assert_int_equal(otlp_exporter_split(&w->exporter->exporter, r, out, &w->e), ERR_OK);
+    assert_int_equal(otlp_exporter_replace(&w->exporter->exporter, r, &too_large, out, &w->e), ERR_OK);
     for (const struct record *part = out->head; part != NULL; part = part->next) {
         assert_true(part->is_part);
         assert_true(part->raw_bytes < r->raw_bytes);
@@ -457,14 +460,15 @@ static void damaged_records_do_no_harm(void **state)
 {
     (void)state;
     static uint8_t garbage[] = {0x0a, 0xff, 0xff, 0xff, 0x7f, 1, 2, 3};
-    struct record r = {.data = garbage, .len = sizeof garbage, .raw_bytes = sizeof garbage};
+    struct record r = {
+        .data = garbage, .len = sizeof garbage, .raw_bytes = sizeof garbage, .layout = OTLP_LAYOUT_CURRENT};
     struct world w;
     struct record_list parts;
     world_init(&w, 1 << 20);
     record_list_init(&parts);
     for (unsigned c = COMPRESSION_NONE; c <= COMPRESSION_SNAPPY; c++) {
         r.compression = c;
-        assert_int_not_equal(otlp_exporter_split(&w.exporter->exporter, &r, &parts, &w.e), ERR_OK);
+        assert_int_not_equal(otlp_exporter_replace(&w.exporter->exporter, &r, &too_large, &parts, &w.e), ERR_OK);
         assert_null(parts.head);
     }
     world_fini(&w);

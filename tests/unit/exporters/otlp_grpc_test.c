@@ -451,7 +451,7 @@ static void a_peer_without_tls(void **state)
     (void)state;
     struct verdict v = verdict_of_step(&taken, "{endpoint: \"127.0.0.1:PORT\"}");
     assert_int_equal(v.kind, VERDICT_RETRY);
-    says(&v, "does it speak TLS, the default here? If not: tls.insecure: true");
+    says(&v, "TLS is the default here; for clear text set tls.insecure: true");
 }
 
 static bool request_arrived(void *arg)
@@ -518,6 +518,8 @@ static void settings_that_are_wrong(void **state)
                    "test:1:1: " ID "endpoint: a URL must not carry a user name or password: use headers or an "
                    "authenticator\n");
     check_messages("endpoint: \"unix:\"\n", "test:1:1: " ID "endpoint: unix: needs the path of a socket\n");
+    check_messages("endpoint: \"grpc://h:1\"\n",
+                   "test:1:1: " ID "endpoint: write HOST:PORT, dns:///HOST:PORT, http://, https:// or unix:PATH\n");
     check_messages("endpoint: \":4317\"\n", "test:1:1: " ID "endpoint: the host is missing\n");
     check_messages("endpoint: h:0\n",
                    "test:1:1: " ID "endpoint: expected HOST:PORT of the server, e.g. collector:4317\n");

@@ -102,8 +102,10 @@ static inline struct record *new_record(size_t bytes, uint64_t samples)
 }
 
 // On a worker. Each part is a little larger than its share.
-static inline enum err_code on_peer_split(void *arg, const struct record *r, struct record_list *out, struct err *e)
+static inline enum err_code on_peer_split(void *arg, const struct record *r, const struct verdict *refusal,
+                                          struct record_list *out, struct err *e)
 {
+    (void)refusal;
     struct peer *p = arg;
     atomic_fetch_add(&p->splits, 1);
     if (p->split.rc != ERR_OK)
@@ -164,7 +166,7 @@ static inline void peer_open(struct peer *p)
                                           .metrics = p->shared->metrics,
                                           .exporter_id = p->id,
                                           .send = on_peer_send,
-                                          .split = p->workers != NULL ? on_peer_split : NULL,
+                                          .replace = p->workers != NULL ? on_peer_split : NULL,
                                           .workers = p->workers,
                                           .arg = p,
                                           .random_seed = 1};

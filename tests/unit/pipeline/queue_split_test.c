@@ -195,6 +195,31 @@ static void what_cannot_be_split_is_refused(void **state)
     end_peer(&p);
 }
 
+// The peer could not read it: what is made of it anew takes its place, or the peer's words are final.
+static void what_cannot_be_read_is_made_anew(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told t;
+    open_peer(&s, &p, 1000);
+    struct verdict v = verdict_make(VERDICT_REFUSED, "no such field, as told");
+    v.unreadable = true;
+    p.split.parts = 1;
+    offer(&p, &t, 90, 30);
+    run_until_attempts(&p, 1);
+    send_done(p.sends[--p.send_count], &v);
+    run_until_attempts(&p, 2);
+    p.split.rc = ERR_INVALID;
+    send_done(p.sends[--p.send_count], &v);
+    run_until_final(&t);
+    assert_int_equal(t.verdict.kind, VERDICT_REFUSED);
+    assert_string_equal(t.verdict.text, "no such field, as told");
+    assert_int_equal(peer_counter(&p, SEND_FAILED), 30);
+    assert_non_null(strstr(shared_log(&s), "cannot rewrite a request: told to fail"));
+    end_peer(&p);
+}
+
 // Parts were admitted with the whole: they need no room, but take it.
 static void a_full_queue(void **state)
 {
@@ -354,6 +379,7 @@ int main(void)
         cmocka_unit_test(nothing_is_left),
         cmocka_unit_test(without_memory_it_is_tried_again),
         cmocka_unit_test(what_cannot_be_split_is_refused),
+        cmocka_unit_test(what_cannot_be_read_is_made_anew),
         cmocka_unit_test(a_full_queue),
         cmocka_unit_test(the_oldest_may_be_a_part),
         cmocka_unit_test(a_queue_that_is_off),
