@@ -42,9 +42,24 @@ one_layout() {
     rm -rf "${work:?}/$1" "$work/$1.out"
 }
 
+# What we write in layout $1, of requests that fit into every layout, the official code of that release reads as it was meant.
+one_emission() {
+    local name=layouts/to-$1 from=$work/fits to=$work/fits-$1
+    mkdir -p "$to"
+    [ -d "$from" ] || "$programs/1.10" generate -fits "$from" "$((count / 10))" "$seed" >"$work/out" 2>&1 || { fail "$name" "generate" "$work/out"; return; }
+    find "$from" -name '*.pb' -print0 | xargs -0 "$ours" --current --to "$1" "$to" >"$work/out" 2>&1 || { fail "$name" "otlp_layouts" "$work/out"; return; }
+    grep -qE $'\t(refused|broken)\t' "$work/out" && { fail "$name" "not written" "$work/out"; return; }
+    cp "$from/made.json" "$to"
+    "$programs/$1" check "$to" >"$work/out" 2>&1 || { fail "$name" "the official code reads otherwise" "$work/out"; return; }
+    pass "$name: $(find "$to" -name '*.pb' | wc -l) requests"
+}
+
 [ -x "$ours" ] || { fail layouts/programs "$ours is not there: build it first"; return; }
 build_layouts >"$work/out" 2>&1 || { fail layouts/programs "do not build" "$work/out"; return; }
 for mod in tests/interop/layouts/releases/*.mod; do
     name=${mod##*/} name=${name%.mod}
     case " ${LAYOUTS:-$name} " in *" $name "*) case layouts/$name in *"$pattern"*) one_layout "$name" ;; esac ;; esac
+done
+for name in 1.7 1.8 1.9; do
+    case layouts/to-$name in *"$pattern"*) one_emission "$name" ;; esac
 done
