@@ -166,8 +166,8 @@ static enum err_code refuse(const struct layout_finder *f, struct err *e)
     add_names(&t, f->view.possible, " and as ");
     return err_set(
         e, ERR_INVALID,
-        "the request reads as OTLP profiles %s, with other meaning, and nothing in it tells which it is: set "
-        "layouts.assume to the layout of its sender",
+        "the request reads as OTLP profiles %s, with other meaning, and nothing in it tells which it is: say the "
+        "layout of its sender with layouts.assume of the receiver otlp, or with --assume-layout",
         names);
 }
 

@@ -43,7 +43,7 @@ struct layout_finder {
     bool has_dictionary;
     bool has_profile_containers; // of 1.3
     bool has_profiles;           // that some layout allows
-    bool says_current;           // current is enough, if it is possible
+    bool says_current;           // decides what the bytes leave open
     struct layout_view view;
 };
 
@@ -63,7 +63,7 @@ static inline void layout_narrow(struct layout_view *v, uint32_t allowed, struct
 
 static inline bool layout_decided(const struct layout_finder *f)
 {
-    return layout_single(f->view.possible) || (f->says_current && (f->view.possible & LC) != 0);
+    return layout_single(f->view.possible); // the header decides when all is seen: the bytes may contradict it
 }
 
 // wire_next with a short way for what nearly all fields are: a tag of one byte, then a varint or a length of one or two.
@@ -99,9 +99,11 @@ struct layout_message {
     } rows[24];
 };
 void layout_see(struct layout_view *v, const struct layout_message *m, const struct wire_field *field);
-// Fields and counts of profiles and samples, until one layout is left.
+// What the fields and counts of a profile leave of v. False: nothing.
+bool layout_allows_profile(struct layout_finder *f, struct bytes profile, struct layout_view *v);
+// The same of all profiles, until one layout is left.
 bool layout_look_at_profiles(struct layout_finder *f, struct err *e) MUST_USE;
-// The same of the dictionary's elements.
+// Fields of the dictionary's elements.
 void layout_look_at_dictionary(struct layout_finder *f);
 // Every element of the dictionary's tables. False = damaged.
 bool layout_each_element(const struct layout_finder *f, void *arg,

@@ -241,6 +241,9 @@ static struct fit judge_profile(struct index_check *c, struct bytes data)
 static bool check_profile(struct layout_finder *f, void *arg, struct bytes data)
 {
     struct index_check *c = arg;
+    struct layout_view fields = {.possible = L_ALL};
+    if (!layout_allows_profile(f, data, &fields) || (fields.possible & f->view.possible) == 0)
+        return true; // it was passed over before
     struct fit fit = judge_profile(c, data);
     uint32_t fitting = fit.legal != 0 ? fit.legal : fit.lenient;
     c->any_fits |= fitting != 0;

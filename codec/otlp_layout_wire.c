@@ -198,16 +198,21 @@ static void look_at_profile_field(struct layout_finder *f, struct layout_view *v
         look_at_value_type(v, field->bytes);
 }
 
+bool layout_allows_profile(struct layout_finder *f, struct bytes data, struct layout_view *v)
+{
+    struct wire_reader r;
+    struct wire_field field;
+    wire_reader_init(&r, data);
+    while (!layout_single(v->possible) && layout_next(&r, &field))
+        look_at_profile_field(f, v, &field);
+    return r.error == NULL && v->possible != 0;
+}
+
 static bool look_at_profile(struct layout_finder *f, void *arg, struct bytes data)
 {
     struct layout_view v = f->view;
-    struct wire_reader r;
-    struct wire_field field;
     (void)arg;
-    wire_reader_init(&r, data);
-    while (!layout_single(v.possible) && layout_next(&r, &field))
-        look_at_profile_field(f, &v, &field);
-    if (r.error != NULL || v.possible == 0)
+    if (!layout_allows_profile(f, data, &v))
         return true;
     f->view = v;
     f->has_profiles = true;

@@ -34,9 +34,9 @@ enum err_code otlp_layout_may_come(const struct otlp_layout_finding *found, cons
         return ERR_OK;
     return err_set(
         e, ERR_INVALID,
-        "the request has the layout %s of OTLP profiles (%s), which is not taken here; upgrade the sender, or "
-        "see the key layouts",
-        otlp_layout_names[found->layout], found->evidence);
+        "the request has the layout %s of OTLP profiles (%s), which is not taken here; %ssee the key layouts",
+        otlp_layout_names[found->layout], found->evidence,
+        found->layout == OTLP_LAYOUT_CURRENT ? "" : "upgrade the sender, or ");
 }
 
 enum err_code otlp_admit_layout(struct bytes request, const struct decode_options *options,

@@ -225,9 +225,7 @@ void otlp_intern_table(struct otlp_reader *d, enum otlp_table table, otlp_read_e
         struct bytes element = {d->data.data + map->spans[i].start, map->spans[i].len};
         map->ids[i] = read(d, &at, element, i);
         if (i == 0 && map->ids[0] != 0 && d->old == NULL)
-            otlp_fail(d, &at, ERR_INVALID,
-                      "the first element of a table must be its zero value; the sender may speak an older layout "
-                      "(OTLP profiles 1.7 or before): upgrade it");
+            otlp_fail(d, &at, ERR_INVALID, "the first element of a table must be its zero value");
     }
 }
 

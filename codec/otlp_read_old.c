@@ -127,6 +127,8 @@ static void read_fields(struct otlp_reader *d, const struct otlp_place *at, stru
 
 // --- samples ---
 
+enum { MOST_ENTRIES_PER_BYTE = 256 }; // of stacks, for a request's bytes: deep recursion has some dozens
+
 // The range [start, start + count) of the list.
 static uint32_t range_stack(struct otlp_reader *d, const struct otlp_place *at, uint64_t start, uint64_t count)
 {
@@ -145,6 +147,14 @@ static uint32_t range_stack(struct otlp_reader *d, const struct otlp_place *at, 
         return 0;
     }
     d->old->stack_entries += count; // ranges may overlap: a small request could have very many
+    if (d->old->stack_entries > (uint64_t)d->data.len * MOST_ENTRIES_PER_BYTE) {
+        otlp_fail(d, at, ERR_INVALID,
+                  "the stacks of its samples have %" PRIu64
+                  " entries so far, a request of %zu bytes may have %d for each "
+                  "byte",
+                  d->old->stack_entries, d->data.len, MOST_ENTRIES_PER_BYTE);
+        return 0;
+    }
     if (max != 0 && d->old->stack_entries > max) {
         otlp_fail(d, at, ERR_LIMIT, "the stacks of its samples have %" PRIu64 " entries, max_batch_bytes allows %zu",
                   d->old->stack_entries, max);
@@ -183,11 +193,27 @@ static void add_observation(struct otlp_reader *d, size_t type)
         observation_writer_add(w, value, times > 1 ? (uint32_t)times : 1, d->timestamps.items, (uint32_t)times);
 }
 
+// Few bytes may say many types and many timestamps.
+static bool may_spread(struct otlp_reader *d, const struct otlp_place *at)
+{
+    enum { MOST_PER_BYTE = 16 }; // a type and a timestamp have one at least
+    struct otlp_old *old = d->old;
+    old->spread_values += (uint64_t)old->type_count * d->timestamps.count;
+    if (old->spread_values <= (uint64_t)d->data.len * MOST_PER_BYTE)
+        return true;
+    otlp_fail(d, at, ERR_INVALID,
+              "%zu sample types with %zu timestamps each are more than a request of %zu bytes is translated to",
+              old->type_count, d->timestamps.count, d->data.len);
+    return false;
+}
+
 // A value for each sample type; for a single one as many as timestamps, or none, will do as today.
 static void add_observations(struct otlp_reader *d, const struct otlp_place *at)
 {
     struct otlp_old *old = d->old;
     size_t values = d->values.count, times = d->timestamps.count;
+    if (values == old->type_count && values > 1 && times > 1 && !may_spread(d, at))
+        return;
     if (values == old->type_count) {
         for (size_t i = 0; i < old->type_count && !builder_failed(d->builder); i++)
             add_observation(d, i);

@@ -22,6 +22,7 @@ struct otlp_old {
     size_t observation_count;
     uint64_t default_type;  // its field
     uint64_t stack_entries; // of all samples so far
+    uint64_t spread_values; // of all samples of several types so far
     int64_t *spread;        // values of one sample over its timestamps
     size_t spread_capacity;
 };

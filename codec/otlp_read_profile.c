@@ -38,10 +38,7 @@ static void check_shape(struct otlp_reader *d, const struct otlp_place *at)
     if ((values == 1 && timestamps == 0) || (values == 0 && timestamps > 0) || (values == timestamps && values > 0))
         return;
     if (values == 0)
-        otlp_fail(d, at, ERR_INVALID, "neither a value nor a timestamp%s",
-                  d->layout == OTLP_LAYOUT_CURRENT
-                      ? "; the sender may speak an older layout (OTLP profiles 1.9 or before): upgrade it"
-                      : "");
+        otlp_fail(d, at, ERR_INVALID, "neither a value nor a timestamp");
     else if (timestamps == 0)
         otlp_fail(d, at, ERR_INVALID, "%zu values without timestamps, one is allowed", values);
     else

@@ -55,8 +55,7 @@ void otlp_wrong_type(struct otlp_reader *d, const struct otlp_place *at, const s
     bool current = d->layout == OTLP_LAYOUT_CURRENT;
     otlp_fail(d, at, ERR_INVALID, "%s (field %" PRIu32 ") has wire type %s, which OTLP profiles %s %s", name, f->number,
               type_name(f->type), current ? "1.10 and later" : otlp_layout_names[d->layout],
-              current ? "do not use there; the sender may speak an older layout (1.9 or before): upgrade it"
-                      : "does not use there");
+              current ? "do not use there" : "does not use there");
 }
 
 void otlp_message_end(struct otlp_reader *d, const struct otlp_place *at, const struct wire_reader *r)

@@ -104,6 +104,13 @@ static uint8_t *put_observations(const struct otlp_writer *w, uint8_t *to, const
     return to;
 }
 
+// Samples of attributes and timestamps alone read as those of 1.9, too (otlp_layout.h). An empty list of values in the
+// first one says which they are; to all readers it is none.
+static bool needs_sign(const struct otlp_writer *w, uint32_t i, uint32_t value_count)
+{
+    return i == 0 && value_count == 0 && w->how->layout == OTLP_LAYOUT_CURRENT;
+}
+
 static void write_sample(struct otlp_writer *w, const struct profile *p, uint32_t i)
 {
     const struct observations *o = p->observations;
@@ -114,11 +121,15 @@ static void write_sample(struct otlp_writer *w, const struct profile *p, uint32_
     size_t value_bytes = 0;
     for (uint32_t k = 0; k < values.count; k++)
         value_bytes += otlp_varint_size((uint64_t)o->values[values.start + k]);
-    size_t size = row.size + packed_size(value_bytes) + packed_size((size_t)times.count * 8);
+    const bool sign = needs_sign(w, i, values.count);
+    size_t size = row.size + packed_size(value_bytes) + packed_size((size_t)times.count * 8) + (sign ? 2 : 0);
     if (!otlp_room(w, 1 + OTLP_MAX_VARINT + size + OTLP_SET_SLACK))
         return;
     uint8_t *to = otlp_put_varint(otlp_put_tag(w->at, 2, WIRE_LEN), size);
-    w->at = put_observations(w, put_row(to, &row, w->sample[2], w->sample[3]), o, values, value_bytes, times);
+    to = put_row(to, &row, w->sample[2], w->sample[3]);
+    if (sign)
+        to = otlp_put_bytes(to, w->sample[4], (struct bytes){NULL, 0});
+    w->at = put_observations(w, to, o, values, value_bytes, times);
 }
 
 static void write_samples(struct otlp_writer *w, const struct profile *p)

@@ -58,7 +58,7 @@ static bool add(struct otlp_writer *w, struct bytes text, uint64_t hash, uint32_
 {
     struct otlp_texts *t = w->texts;
     const uint32_t strings = w->batch->dictionary->string_count;
-    uint32_t slot;
+    uint32_t slot = 0;
     if (!index_table_reserve(&t->index) ||
         !mem_try_grow(&t->more, &t->capacity, t->count + 1, sizeof(struct bytes), UINT32_MAX - 1 - strings))
         return false;

@@ -91,13 +91,13 @@ static bool copy_as_came(const struct otlp_exporter *x, const struct batch *batc
     return good;
 }
 
-// ERR_LIMIT: the request would have *size_out bytes, more than the limit.
 // Stacks that profiles share are written in each up to 1.7: a small batch could become a very large request, only to be cut.
 static size_t largest(enum otlp_layout layout, size_t limit)
 {
     return layout < OTLP_LAYOUT_1_8 && limit < LARGEST_REQUEST / MOST_IN_VAIN ? limit * MOST_IN_VAIN : LARGEST_REQUEST;
 }
 
+// ERR_LIMIT: the request would have *size_out bytes, more than the limit.
 static enum err_code encode_new(struct otlp_exporter *x, const struct batch *batch, const struct otlp_emission *how,
                                 size_t limit, struct record **out, size_t *size_out, struct err *e)
 {

@@ -101,8 +101,9 @@ void otlp_layouts_headers(const struct otlp_exporter *x, const struct record *r,
 static bool says_unreadable(const char *words)
 {
     static const char *const signs[] = {
-        "wiretype",        "wire type",     "wire-format",   "unmarshal",   "cannot parse", "failed to decode",
-        "failed to parse", "error parsing", "parsing error", "invalid tag", "proto:",       OTLP_VERSION_HEADER,
+        "wiretype",         "wire type",         "wire-format",      "unmarshal",     "cannot parse",
+        "failed to decode", "failed to parse",   "error parsing",    "parsing error", "invalid tag",
+        "proto:",           OTLP_VERSION_HEADER, "of OTLP profiles",
     };
     // Texts that are not UTF-8 are that in each layout.
     for (size_t i = 0; i < COUNT_OF(signs) && strcasestr(words, "utf-8") == NULL; i++)

@@ -157,14 +157,16 @@ void http1_request_next(struct http1_request *r)
     http1_request_init(r, max_bytes, r->on_body, r->arg);
 }
 
-// What the parser lets pass: a line of the head that goes on in the next one (RFC 9112 §5.2), more than one space
-// between the words of the first (§3).
+// What the parser lets pass: a line of the head that goes on in the next one (RFC 9112 §5.2), an LF alone that ends
+// the head (§2.2), more than one space between the words of the first line (§3).
 static bool is_sloppy(struct http1_request *r, struct bytes received)
 {
     for (size_t i = 0; i < received.len && !r->head_scanned; i++) {
         uint8_t c = received.data[i];
         if (r->at_line_start && (c == ' ' || c == '\t'))
             return refuse(r, 400, "a folded header line is obsolete") != 0;
+        if (r->at_line_start && c == '\n')
+            return refuse(r, 400, "the empty line behind the headers lacks its CR") != 0;
         r->spaces += !r->past_line && c == ' ';
         if (r->spaces > 2)
             return refuse(r, 400, "the request line has a space too many") != 0;

@@ -15,6 +15,8 @@ void otlp_layout_settings_check(const struct otlp_layout_settings *s, const stru
                         "\"%s\" is no layout: there are current (1.10 and newer), 1.9, 1.8, "
                         "1.7 and 1.5",
                         s->accept.items[i]);
+    if (s->on_old == OTLP_REJECT_OLD && otlp_layout_rules_of(s).refused[OTLP_LAYOUT_CURRENT])
+        check_error(check, "layouts.on_old", "reject leaves nothing of what layouts.accept names: add current to it");
 }
 
 struct otlp_layout_rules otlp_layout_rules_of(const struct otlp_layout_settings *s)
@@ -33,8 +35,9 @@ struct otlp_layout_rules otlp_layout_rules_of(const struct otlp_layout_settings 
 
 // --- senders ---
 
-// Of addresses that fall into one place the last one is known: another line in the log is all that costs.
-enum { PLACES = 256 };
+// Those that have sent old layouts. Of addresses that fall into one group the last ones are known: other lines in the log
+// are all that costs.
+enum { GROUPS = 128, GROUP = 8 };
 
 struct sender {
     uint64_t hash; // of the address
@@ -44,7 +47,7 @@ struct sender {
 struct otlp_senders {
     const struct component *component;
     struct metric *requests[OTLP_LAYOUTS];
-    struct sender places[PLACES];
+    struct sender groups[GROUPS][GROUP];
 };
 
 static const struct metric_family requests_family = {
@@ -67,15 +70,31 @@ void otlp_senders_destroy(struct otlp_senders **s)
     *s = NULL;
 }
 
+// The layout that it sent before; current of one that is not known.
+static enum otlp_layout replace_layout(struct otlp_senders *s, const char *address, enum otlp_layout layout)
+{
+    const uint64_t hash = hash_bytes((const uint8_t *)address, strlen(address));
+    struct sender *group = s->groups[hash % GROUPS];
+    for (size_t i = 0; i < GROUP; i++) {
+        if (group[i].hash != hash || group[i].layout == OTLP_LAYOUT_AUTO)
+            continue;
+        enum otlp_layout before = group[i].layout;
+        group[i].layout = layout;
+        return before;
+    }
+    if (layout == OTLP_LAYOUT_CURRENT)
+        return OTLP_LAYOUT_CURRENT;
+    memmove(group + 1, group, (GROUP - 1) * sizeof *group);
+    group[0] = (struct sender){hash, layout};
+    return OTLP_LAYOUT_CURRENT;
+}
+
 void otlp_senders_note(struct otlp_senders *s, const char *address, const struct otlp_layout_finding *found)
 {
-    uint64_t hash = hash_bytes((const uint8_t *)address, strlen(address));
-    struct sender *known = &s->places[hash % PLACES];
-    enum otlp_layout before = known->hash == hash ? known->layout : OTLP_LAYOUT_CURRENT;
     if (found->layout == OTLP_LAYOUT_AUTO)
         return;
     metric_add(s->requests[found->layout], 1);
-    *known = (struct sender){hash, found->layout};
+    const enum otlp_layout before = replace_layout(s, address, found->layout);
     if (found->layout == before)
         return;
     if (found->layout == OTLP_LAYOUT_CURRENT)

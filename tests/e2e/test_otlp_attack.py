@@ -315,14 +315,13 @@ def test_continuations_without_end(folder):
 
 
 def flood(relay, unit, most=60000, codes=(ENHANCE_YOUR_CALM,)):
-    """Sends a frame or two again and again until the peer has said that it ends the connection."""
+    """Sends a frame or two again and again until the peer has said that it ends the connection, as it must in the end: a
+    busy one may find all of them in the buffers of the kernel."""
     peer = Peer(port(relay, "gRPC"))
     for i in range(0, most, 500):
         if not peer.send(b"".join(unit(2 * n + 1) for n in range(i, i + 500))) or peer.has_ended():
             break
-    else:
-        raise AssertionError(f"{most} frames were taken")
-    code = peer.end_code()
+    code = peer.end_code()  # fails when none comes
     assert codes is None or code in (*codes, -1), code  # a reset may overtake it
     peer.close()
 

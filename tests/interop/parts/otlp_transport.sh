@@ -100,7 +100,7 @@ if [ -x "$transport_random" ]; then
         'otlp_grpc: {endpoint: "http://127.0.0.1:PORT", headers: {judge-partial: "1"}}'
     transport_logs to-grpc-throttled "$random_request" "answers RESOURCE_EXHAUSTED: told to answer so: 100 % €" \
         'otlp_grpc: {endpoint: "http://127.0.0.1:PORT", headers: {judge-code: "8", judge-retry-ms: "10"}, retry_on_failure: {max_elapsed_time: 1s}}'
-    transport_logs to-grpc-no-tls "$random_request" "If not: tls.insecure: true" \
+    transport_logs to-grpc-no-tls "$random_request" "for clear text set tls.insecure: true" \
         'otlp_grpc: {endpoint: "127.0.0.1:PORT", retry_on_failure: {enabled: false}}'
 else
     skip otlp-transport "$transport_random is not there: build it first"

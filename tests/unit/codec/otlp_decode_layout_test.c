@@ -326,14 +326,55 @@ static void test_references_do_not_multiply(void **state)
     assert_int_equal(decode(buf_bytes(&in), OTLP_LAYOUT_1_5, &limits, &b, &e), ERR_LIMIT);
     assert_non_null(strstr(e.text, "entries, max_batch_bytes allows 1048576"));
     limits.max_batch_bytes = 0;
-    assert_int_equal(decode(buf_bytes(&in), OTLP_LAYOUT_1_5, &limits, &b, &e), ERR_OK);
-    assert_int_equal(b->sample_count, SAMPLES);
-    batch_unref(&b);
+    assert_int_equal(decode(buf_bytes(&in), OTLP_LAYOUT_1_5, &limits, &b, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "may have 256 for each byte"));
     buf_fini(&profile);
     buf_fini(&in);
 }
 
 // The others are kept; each has its own tables.
+static void add_ones(struct buf *text, const char *before, uint32_t count)
+{
+    buf_add_text(text, before);
+    for (uint32_t i = 0; i < count; i++)
+        buf_add_text(text, i == 0 ? "[1" : ",1");
+    buf_add_text(text, "]");
+}
+
+// One sample of so many types, each with so many timestamps.
+static enum err_code decode_types_and_times(uint32_t count, struct batch **out, struct err *e)
+{
+    struct buf text, in;
+    buf_init(&text, REQUEST_MAX);
+    buf_init(&in, REQUEST_MAX);
+    buf_add_text(&text, "2{2{} 5''} 1{2{2{");
+    for (uint32_t i = 0; i < count; i++)
+        buf_add_text(&text, "1{} ");
+    add_ones(&text, "2{3", count);
+    add_ones(&text, " 6", count);
+    buf_add_text(&text, "}}}}");
+    buf_add_byte(&text, 0);
+    assert_true(buf_ok(&text));
+    wire_text(&in, (const char *)text.data);
+    enum err_code code = decode(buf_bytes(&in), OTLP_LAYOUT_1_7, NULL, out, e);
+    buf_fini(&in);
+    buf_fini(&text);
+    return code;
+}
+
+// Each type has all timestamps.
+static void test_types_and_timestamps_do_not_multiply(void **state)
+{
+    (void)state;
+    struct batch *b;
+    struct err e = {0};
+    assert_int_equal(decode_types_and_times(40, &b, &e), ERR_OK);
+    assert_int_equal(b->profile_count, 40);
+    batch_unref(&b);
+    assert_int_equal(decode_types_and_times(300, &b, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "sample[0]: 300 sample types with 300 timestamps each are more than"));
+}
+
 static void test_bad_profiles_are_left_out(void **state)
 {
     (void)state;
@@ -576,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_errors_name_the_place),
         cmocka_unit_test(test_limits_are_named),
         cmocka_unit_test(test_references_do_not_multiply),
+        cmocka_unit_test(test_types_and_timestamps_do_not_multiply),
         cmocka_unit_test(test_bad_profiles_are_left_out),
         cmocka_unit_test(test_cut_at_each_byte),
         cmocka_unit_test(test_failing_allocator),

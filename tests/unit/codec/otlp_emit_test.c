@@ -155,7 +155,7 @@ static void check_emitted(const char *now, const struct otlp_emission *how, cons
 
 static const char *const now =
     RESOURCE "1{1:1 2:2} 2{1:1 2[1,2] 3:1 4[7,8] 5<20,21>} 2{1:2 4[9]} 3=5 4:6 5{1:3} 6:100 7'0123456789abcdef' 8:4 "
-             "9'pprof' 10'PAY' 11[1]} 2{1{} 2{5<22,23>} 5{}}}}" TABLES;
+             "9'pprof' 10'PAY' 11[1]} 2{1{} 2{4[] 5<22,23>} 5{}}}}" TABLES;
 
 static void old_numbers(void **state)
 {

@@ -343,12 +343,14 @@ static void test_errors_in_older_layouts(void **state)
 static void test_layouts_may_be_refused(void **state)
 {
     (void)state;
-    const struct otlp_layout_rules rules = {.refused = {[OTLP_LAYOUT_1_7] = true}};
+    const struct otlp_layout_rules rules = {.refused = {[OTLP_LAYOUT_1_7] = true, [OTLP_LAYOUT_CURRENT] = true}};
     const struct decode_options options = {.layouts = &rules};
     struct batch *b;
     struct decode_report report;
     struct err e = {0};
     check_refused(old_1_7, &options, ERR_INVALID, "sampleType as a list is a name of OTLP profiles 1.4 to 1.7");
+    check_refused(old_1_7, &options, ERR_INVALID, "not taken here; upgrade the sender, or see the key layouts");
+    check_refused(PROFILE("\"samples\":[]"), &options, ERR_INVALID, "not taken here; see the key layouts");
     assert_int_equal(decode(bytes_from_text(old_1_5), &options, &b, &report, &e), ERR_OK);
     batch_unref(&b);
 }

@@ -141,6 +141,7 @@ static void test_bad_profiles_say_nothing(void **state)
     static const struct layout_case cases[] = {
         {NEW("2{1:9 2[1] 5<9>} }} 2{2{1{1:1} 3=9 2{1:1 2[5] 5<9>}"), OTLP_LAYOUT_1_9, "indices and counts"},
         {NEW("2{1:1 3[1] 4[1]} }} 2{2{1{1:1} 3=9 2{1:1 2[5] 5<9>}"), OTLP_LAYOUT_1_9, "indices and counts"},
+        {NEW("2{1:1 3[0] 4[1]} }} 2{2{1{1:1} 3=9 2{1:1 2[5] 5<9>}"), OTLP_LAYOUT_1_9, "indices and counts"},
         {NEW("2{1:9 2[1] 5<9>}"), OTLP_LAYOUT_CURRENT, "no profile is in order"},
     };
     check_all(cases, COUNT_OF(cases), NULL);

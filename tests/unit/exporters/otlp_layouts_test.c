@@ -255,6 +255,9 @@ static void words_of_decoders(void **state)
         {"failed to decode Protobuf message: Profile.time_nanos: invalid wire type: LengthDelimited", true},
         {"resource_profiles[0]: values (field 2) has wire type varint, which OTLP profiles 1.9 does not use there",
          true},
+        {"the request has the layout current of OTLP profiles (it is empty), which is not taken here; see the key "
+         "layouts",
+         true},
         {"Protocol message contained an invalid tag (zero).", true},
         {"invalid or unsupported otlp-profiles-development-version: supported version is 1", true},
         {"grpc: error unmarshalling request: string field contains invalid UTF-8", false},

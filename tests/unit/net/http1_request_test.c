@@ -189,6 +189,8 @@ static const struct vector vectors[] = {
     {"GET / HTTP/1.1\r\nHost\t: a\r\n\r\n", 400},
     {"GET / HTTP/1.1\nHost: a\n\n", 400},
     {"GET / HTTP/1.1\r\nHost: a\n\n", 400},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\n", 400},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\n GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400},
     {"GET / HTTP/1.1\r\nHost: a\r\nX:\rY: z\r\n\r\n", 400},
     {"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n", 400},
     {"GET / HTTP/1.1\r\nHost: a\r\n: y\r\n\r\n", 400},

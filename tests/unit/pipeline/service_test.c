@@ -162,7 +162,8 @@ static void test_second_stop_hurries(int loops)
     assert_int_equal(seen.finals[VERDICT_RETRY], 20);
     assert_true(seen.cancelled >= 1);
     assert_true(log_has(&r, "asked to end a second time"));
-    assert_true(log_has(&r, "could not be sent before the end"));
+    // Of those that wait some may get a sender, whose attempt is then cancelled, before the rest is ended.
+    assert_true(log_has(&r, "could not be sent before the end") || log_has(&r, "giving up"));
     fini(&r);
 }
 BOTH_LOOPS(test_second_stop_hurries)
