@@ -17,11 +17,7 @@ const struct otlp_limits otlp_default_limits = {
 
 static void reader_fini(struct otlp_reader *d)
 {
-    for (int t = 0; t < OTLP_TABLE_COUNT; t++) {
-        free(d->tables[t].spans);
-        free(d->tables[t].ids);
-    }
-    free(d->strings);
+    otlp_forget_tables(d);
     arena_fini(&d->string_arena);
     arena_fini(&d->value_arena);
     free(d->items);

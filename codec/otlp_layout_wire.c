@@ -112,21 +112,12 @@ void layout_see(struct layout_view *v, const struct layout_message *m, const str
 
 // --- samples ---
 
-// Every varint has one byte below 0x80, its last.
-static uint64_t count_varints(struct bytes list)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < list.len; i++)
-        n += list.data[i] < 0x80;
-    return n;
-}
-
 static uint64_t count_entries(struct layout_view *v, const struct wire_field *field)
 {
     if (field->type != WIRE_LEN)
         return 1;
     if (field->number != 5)
-        return count_varints(field->bytes);
+        return wire_count_varints(field->bytes);
     if (field->bytes.len % sizeof(uint64_t) != 0)
         layout_narrow(v, (uint32_t)~L_NEW, (struct layout_sign){.what = "the length of a list in field 5 of a sample"});
     return field->bytes.len / sizeof(uint64_t);

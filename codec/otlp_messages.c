@@ -214,22 +214,13 @@ enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, 
     return m->code;
 }
 
-enum err_code otlp_request_decode_known(struct bytes data, const struct otlp_layout_finding *layout,
-                                        const struct decode_options *options, struct batch **out,
-                                        struct decode_report *report, struct err *e)
-{
-    struct otlp_messages m;
-    otlp_messages_init(&m, options, e);
-    (void)!otlp_messages_add_known(&m, data, layout);
-    return otlp_messages_finish(&m, out, report);
-}
-
-enum err_code otlp_request_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+enum err_code otlp_request_decode(struct bytes data, const struct otlp_layout_finding *layout,
+                                  const struct decode_options *options, struct batch **out,
                                   struct decode_report *report, struct err *e)
 {
     struct otlp_messages m;
     otlp_messages_init(&m, options, e);
-    (void)!otlp_messages_add(&m, data);
+    (void)!otlp_messages_add_known(&m, data, layout);
     return otlp_messages_finish(&m, out, report);
 }
 

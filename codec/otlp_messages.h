@@ -30,11 +30,8 @@ enum err_code otlp_messages_add_json(struct otlp_messages *m, struct bytes data)
 enum err_code otlp_messages_finish(struct otlp_messages *m, struct batch **out, struct decode_report *report) MUST_USE;
 
 // Exactly one request, of the layout that was found: nothing else is recognised, or inflated.
-enum err_code otlp_request_decode_known(struct bytes data, const struct otlp_layout_finding *layout,
-                                        const struct decode_options *options, struct batch **out,
-                                        struct decode_report *report, struct err *e) MUST_USE;
-// The same for a layout to be found.
-enum err_code otlp_request_decode(struct bytes data, const struct decode_options *options, struct batch **out,
+enum err_code otlp_request_decode(struct bytes data, const struct otlp_layout_finding *layout,
+                                  const struct decode_options *options, struct batch **out,
                                   struct decode_report *report, struct err *e) MUST_USE;
 
 // The layout of a request, if it may come in. ERR_INVALID.

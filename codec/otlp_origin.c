@@ -135,7 +135,7 @@ enum err_code otlp_arrive(struct otlp_arrival *a, const struct decode_options *o
     if (found.layout == OTLP_LAYOUT_CURRENT && options->fallback_time_nanos == 0)
         *out = take_as_it_is(a, options);
     if (*out == NULL)
-        return otlp_request_decode_known(otlp_arrival_request(a), &found, options, out, report, e);
+        return otlp_request_decode(otlp_arrival_request(a), &found, options, out, report, e);
     report->layout = found;
     report->samples = (*out)->sample_count;
     report->sample_types = (*out)->profile_count;

@@ -313,6 +313,17 @@ void otlp_note_tables(struct otlp_reader *d)
     each_dictionary(d, note_elements);
 }
 
+void otlp_forget_tables(struct otlp_reader *d)
+{
+    for (int t = 0; t < OTLP_TABLE_COUNT; t++) {
+        free(d->tables[t].spans);
+        free(d->tables[t].ids);
+        d->tables[t] = (struct otlp_id_map){0};
+    }
+    free(d->strings);
+    d->strings = NULL;
+}
+
 void otlp_note_strings(struct otlp_reader *d)
 {
     const struct otlp_id_map *map = &d->tables[OTLP_STRINGS];

@@ -134,20 +134,9 @@ static uint32_t read_location(struct otlp_reader *d, const struct otlp_place *at
 
 // --- all ---
 
-static void forget_tables(struct otlp_reader *d)
-{
-    for (int t = 0; t < OTLP_TABLE_COUNT; t++) {
-        free(d->tables[t].spans);
-        free(d->tables[t].ids);
-        d->tables[t] = (struct otlp_id_map){0};
-    }
-    free(d->strings);
-    d->strings = NULL;
-}
-
 void otlp_read_old_tables(struct otlp_reader *d)
 {
-    forget_tables(d);
+    otlp_forget_tables(d);
     otlp_note_tables(d);
     otlp_intern_table(d, OTLP_STRINGS, otlp_read_string);
     if (d->code == ERR_OK)

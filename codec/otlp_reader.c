@@ -96,15 +96,6 @@ static bool reserve_ids(struct otlp_reader *d, size_t extra)
     return ok;
 }
 
-// Every varint has one byte below 0x80, its last.
-static size_t count_varints(struct bytes b)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < b.len; i++)
-        n += b.data[i] < 0x80;
-    return n;
-}
-
 static uint32_t max_entries(const struct otlp_reader *d, enum otlp_table table)
 {
     return table == OTLP_LOCATIONS ? d->limits->max_stack_depth : d->limits->max_attributes;
@@ -138,7 +129,7 @@ static bool prepare_packed(struct otlp_reader *d, const struct otlp_place *at, s
 {
     size_t most = list.len;
     if (most > max_entries(d, table) - d->ids.count) {
-        most = count_varints(list);
+        most = wire_count_varints(list);
         if (too_many(d, at, name, table, most))
             return false;
     }

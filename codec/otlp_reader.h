@@ -207,6 +207,7 @@ struct bytes otlp_referenced_string(struct otlp_reader *d, const struct otlp_pla
 void otlp_read_dictionary(struct otlp_reader *d);
 // The parts of that, for tables that are made up otherwise.
 void otlp_note_tables(struct otlp_reader *d);
+void otlp_forget_tables(struct otlp_reader *d); // of a profile (1.5), or at the end
 typedef uint32_t otlp_read_element_fn(struct otlp_reader *, const struct otlp_place *, struct bytes, uint32_t index);
 void otlp_intern_table(struct otlp_reader *d, enum otlp_table table, otlp_read_element_fn *read);
 otlp_read_element_fn otlp_read_string, otlp_read_function, otlp_read_link;

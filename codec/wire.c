@@ -141,8 +141,8 @@ static bool add_packed_fixed(struct wire_list *l, struct wire_reader *r, struct 
     return true;
 }
 
-// Each varint ends with its one byte below 0x80, so that many are in b at most.
-static size_t count_varints(struct bytes b)
+// Each varint ends with its one byte below 0x80.
+size_t wire_count_varints(struct bytes b)
 {
     size_t n = 0;
     for (size_t i = 0; i < b.len; i++)
@@ -152,7 +152,7 @@ static size_t count_varints(struct bytes b)
 
 static bool add_packed_varints(struct wire_list *l, struct wire_reader *r, struct bytes b)
 {
-    if (!list_reserve(l, r, count_varints(b)))
+    if (!list_reserve(l, r, wire_count_varints(b)))
         return false;
     struct wire_reader in;
     wire_reader_init(&in, b);

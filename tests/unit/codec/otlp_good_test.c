@@ -216,6 +216,15 @@ static void test_failing_memory(void **state)
 
 // --- with the options of all formats ---
 
+static enum err_code decode_with(struct bytes request, const struct decode_options *options, struct batch **out,
+                                 struct decode_report *report, struct err *e)
+{
+    struct otlp_messages m;
+    otlp_messages_init(&m, options, e);
+    (void)!otlp_messages_add(&m, request);
+    return otlp_messages_finish(&m, out, report);
+}
+
 static void test_the_report_tells(void **state)
 {
     (void)state;
@@ -224,14 +233,14 @@ static void test_the_report_tells(void **state)
     struct decode_report report = {0};
     struct batch *b;
     struct err e = {0};
-    assert_int_equal(otlp_request_decode(buf_bytes(&request), &options, &b, &report, &e), ERR_OK);
+    assert_int_equal(decode_with(buf_bytes(&request), &options, &b, &report, &e), ERR_OK);
     assert_int_equal(report.rejected_profiles, 2);
     assert_int_equal(report.samples, 2);
     assert_int_equal(report.sample_types, 2);
     assert_non_null(strstr(report.first_bad.text, "stack_index 99"));
     batch_unref(&b);
     options.keep_good_profiles = false;
-    assert_int_equal(otlp_request_decode(buf_bytes(&request), &options, &b, &report, &e), ERR_INVALID);
+    assert_int_equal(decode_with(buf_bytes(&request), &options, &b, &report, &e), ERR_INVALID);
     buf_fini(&request);
 }
 
