@@ -6,7 +6,7 @@
 #include "extensions/extension.h"
 #include "extensions/htpasswd.h"
 #include "extensions/login_cache.h"
-#include "extensions/secret_file.h"
+#include "extensions/secret_line.h"
 #include "net/authenticator.h"
 
 #include <pthread.h>
@@ -15,12 +15,6 @@ struct basic_settings {
     bool has_htpasswd, has_client;
     const char *htpasswd_file, *htpasswd_inline;
     const char *username, *username_file, *password, *password_file;
-};
-
-// A user's name or password: in place, or in a file.
-struct word {
-    char *text; // of the file
-    struct secret_file file;
 };
 
 struct basic {
@@ -33,7 +27,7 @@ struct basic {
     struct secret_file file;
     struct login_cache *cache;
     // client
-    struct word name, password;
+    struct secret_line name, password; // of files
     char *header;
 };
 

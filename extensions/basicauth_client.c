@@ -7,39 +7,12 @@
 
 #include <openssl/crypto.h>
 
-static void forget_text(char **text)
+static bool is_printable(const char *text)
 {
-    if (*text != NULL)
-        OPENSSL_cleanse(*text, strlen(*text));
-    free(*text);
-    *text = NULL;
-}
-
-// secret_file's use: one line.
-static enum err_code use_word(void *arg, struct bytes text, struct err *e)
-{
-    struct word *w = arg;
-    while (text.len > 0 && memchr("\r\n", text.data[text.len - 1], 2) != NULL)
-        text.len--;
-    if (text.len == 0)
-        return err_set(e, ERR_INVALID, "it is empty");
-    if (text.len > BASIC_MAX_BYTES)
-        return err_set(e, ERR_LIMIT, "it has %zu bytes, allowed are %d", text.len, BASIC_MAX_BYTES);
-    for (size_t i = 0; i < text.len; i++)
-        if (text.data[i] < ' ' || text.data[i] == 0x7f)
-            return err_set(e, ERR_INVALID, "it has more than one line, or control characters");
-    forget_text(&w->text);
-    w->text = mem_alloc(text.len + 1);
-    memcpy(w->text, text.data, text.len);
-    return ERR_OK;
-}
-
-static enum err_code load_word(struct word *w, const char *path, struct err *e)
-{
-    if (path == NULL)
-        return ERR_OK;
-    w->file = (struct secret_file){.path = path, .use = use_word, .arg = w};
-    return secret_file_load(&w->file, e);
+    for (; *text != '\0'; text++)
+        if ((uint8_t)*text < ' ' || *text == 0x7f)
+            return false;
+    return true;
 }
 
 static void make_header(struct basic *b)
@@ -54,7 +27,7 @@ static void make_header(struct basic *b)
     base64_encode(buf_bytes(&pair), &text);
     buf_add_byte(&text, '\0');
     CHECK(buf_ok(&pair) && buf_ok(&text)); // configuration, or a file of a few bytes
-    forget_text(&b->header);
+    secret_text_forget(&b->header);
     b->header = mem_copy_text((const char *)text.data);
     OPENSSL_cleanse(pair.data, pair.len);
     OPENSSL_cleanse(text.data, text.len);
@@ -64,22 +37,20 @@ static void make_header(struct basic *b)
 
 enum err_code basic_load_client(struct basic *b, struct err *e)
 {
-    enum err_code rc = load_word(&b->name, b->settings->username_file, e);
+    const struct basic_settings *s = b->settings;
+    enum err_code rc = secret_line_load(&b->name, s->username_file, BASIC_MAX_BYTES, is_printable, e);
     if (rc == ERR_OK)
-        rc = load_word(&b->password, b->settings->password_file, e);
+        rc = secret_line_load(&b->password, s->password_file, BASIC_MAX_BYTES, is_printable, e);
     if (rc == ERR_OK)
         make_header(b);
     return rc;
 }
 
-static bool refresh_word(struct basic *b, struct word *w, bool at_once)
-{
-    return w->file.path != NULL && secret_file_refresh(&w->file, basic_now(b), at_once, &b->extension.component.log);
-}
-
 static bool refresh_client(struct basic *b, bool at_once)
 {
-    bool name = refresh_word(b, &b->name, at_once), password = refresh_word(b, &b->password, at_once);
+    const struct logger *log = &b->extension.component.log;
+    bool name = secret_line_refresh(&b->name, basic_now(b), at_once, log);
+    bool password = secret_line_refresh(&b->password, basic_now(b), at_once, log);
     if (name || password)
         make_header(b);
     return name || password;
@@ -107,9 +78,9 @@ static bool renew(struct authenticator *self)
 void basic_free_secrets(struct basic *b)
 {
     htpasswd_fini(&b->users);
-    forget_text(&b->name.text);
-    forget_text(&b->password.text);
-    forget_text(&b->header);
+    secret_text_forget(&b->name.text);
+    secret_text_forget(&b->password.text);
+    secret_text_forget(&b->header);
 }
 
 const struct authenticator_ops basic_client_ops = {.apply = apply, .renew = renew};

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "extensions/authorization.h"
 #include "extensions/extensions.h"
-#include "extensions/secret_file.h"
+#include "extensions/secret_line.h"
 #include "net/authenticator.h"
 
 #include <openssl/crypto.h>
@@ -70,9 +70,7 @@ static const struct field bearer_fields[] = {
 
 static void tokens_fini(struct token_list *l)
 {
-    if (l->first != NULL)
-        OPENSSL_cleanse(l->first, strlen(l->first));
-    free(l->first);
+    secret_text_forget(&l->first);
     free(l->digests);
     *l = (struct token_list){0};
 }

@@ -2,10 +2,9 @@
 // Headers of outgoing requests: fixed ones, from files, or from the resource attributes of what is sent.
 #include "base/mem.h"
 #include "extensions/extensions.h"
-#include "extensions/secret_file.h"
+#include "extensions/secret_line.h"
 #include "net/authenticator.h"
 
-#include <openssl/crypto.h>
 #include <pthread.h>
 #include <strings.h>
 
@@ -25,9 +24,8 @@ struct setter_settings {
 
 // What changes of a rule.
 struct rule_state {
-    char *text; // of the file
-    struct secret_file file;
-    ptrdiff_t attribute; // in the authenticator's list, NO_ATTRIBUTE = none
+    struct secret_line line; // of value_file
+    ptrdiff_t attribute;     // in the authenticator's list, NO_ATTRIBUTE = none
 };
 
 struct setter {
@@ -103,49 +101,13 @@ static bool is_value(const char *text)
 
 // --- files ---
 
-static void forget_text(struct rule_state *s)
-{
-    if (s->text != NULL)
-        OPENSSL_cleanse(s->text, strlen(s->text));
-    free(s->text);
-    s->text = NULL;
-}
-
-// secret_file's use.
-static enum err_code use_value(void *arg, struct bytes text, struct err *e)
-{
-    struct rule_state *s = arg;
-    while (text.len > 0 && memchr("\r\n", text.data[text.len - 1], 2) != NULL)
-        text.len--;
-    if (text.len == 0)
-        return err_set(e, ERR_INVALID, "it is empty");
-    if (text.len > MAX_FILE_VALUE_BYTES)
-        return err_set(e, ERR_LIMIT, "it has %zu bytes, allowed are %d", text.len, MAX_FILE_VALUE_BYTES);
-    struct rule_state found = {.text = mem_alloc(text.len + 1)};
-    memcpy(found.text, text.data, text.len);
-    if (strlen(found.text) != text.len || !is_value(found.text)) {
-        forget_text(&found);
-        return err_set(e, ERR_INVALID, "it has more than one line, or control characters");
-    }
-    forget_text(s);
-    s->text = found.text;
-    return ERR_OK;
-}
-
-static enum err_code load_value(struct rule_state *s, const char *path, struct err *e)
-{
-    s->file = (struct secret_file){.path = path, .use = use_value, .arg = s};
-    return path != NULL ? secret_file_load(&s->file, e) : ERR_OK;
-}
-
 static bool refresh(struct setter *x, bool at_once)
 {
     const struct component *c = &x->extension.component;
     bool changed = false;
     for (size_t i = 0; i < x->settings->headers.count; i++)
-        if (x->states[i].file.path != NULL)
-            changed = secret_file_refresh(&x->states[i].file, clock_monotonic_nanos(c->env->clock), at_once, &c->log) ||
-                      changed;
+        changed =
+            secret_line_refresh(&x->states[i].line, clock_monotonic_nanos(c->env->clock), at_once, &c->log) || changed;
     return changed;
 }
 
@@ -155,7 +117,7 @@ static bool refresh(struct setter *x, bool at_once)
 static const char *value_of(const struct header_rule *r, const struct rule_state *s, const char *const *values)
 {
     if (s->attribute == NO_ATTRIBUTE)
-        return s->text != NULL ? s->text : r->value;
+        return s->line.text != NULL ? s->line.text : r->value;
     return values != NULL && values[s->attribute] != NULL ? values[s->attribute] : r->default_value;
 }
 
@@ -209,7 +171,7 @@ static bool is_reserved(const char *name)
 static void check_source(const struct header_rule *r, const char *at, const struct component_check *check)
 {
     int sources = (r->value != NULL) + (r->value_file != NULL) + (r->from_attribute != NULL);
-    struct rule_state tried = {0};
+    struct secret_line tried = {0};
     struct err e = {0};
     if (r->from_context != NULL)
         check_error(check, at,
@@ -223,9 +185,9 @@ static void check_source(const struct header_rule *r, const char *at, const stru
         check_error(check, at, "default_value belongs to from_attribute");
     if ((r->value != NULL && !is_value(r->value)) || (r->default_value != NULL && !is_value(r->default_value)))
         check_error(check, at, "the value has line ends or other control characters");
-    if (r->value_file != NULL && load_value(&tried, r->value_file, &e) != ERR_OK)
+    if (secret_line_load(&tried, r->value_file, MAX_FILE_VALUE_BYTES, is_value, &e) != ERR_OK)
         check_error(check, at, "value_file: %s", e.text);
-    forget_text(&tried);
+    secret_text_forget(&tried.text);
 }
 
 static void check_rule(const struct header_rule *r, size_t number, const struct component_check *check)
@@ -297,7 +259,8 @@ static enum err_code start(struct extension *self, struct err *e)
     const struct component_env *env = self->component.env;
     enum err_code rc = ERR_OK;
     for (size_t i = 0; rc == ERR_OK && i < x->settings->headers.count; i++)
-        rc = load_value(&x->states[i], rules_of(x->settings)[i].value_file, e);
+        rc = secret_line_load(&x->states[i].line, rules_of(x->settings)[i].value_file, MAX_FILE_VALUE_BYTES, is_value,
+                              e);
     if (rc != ERR_OK || x->settings->additional_auth == NULL)
         return rc;
     x->next = env->find_authenticator(env->service, x->settings->additional_auth, AUTH_ROLE_CLIENT, e);
@@ -313,7 +276,7 @@ static void destroy(struct extension *self)
 {
     struct setter *x = (struct setter *)self;
     for (size_t i = 0; i < x->settings->headers.count; i++)
-        forget_text(&x->states[i]);
+        secret_text_forget(&x->states[i].line.text);
     free(x->states);
     free(x->attributes);
     pthread_mutex_destroy(&x->lock);
