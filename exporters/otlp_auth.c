@@ -4,6 +4,7 @@
 #include "exporters/otlp_layouts.h"
 #include "net/authenticator.h"
 #include "net/lookup.h"
+#include "net/url.h"
 #include "pipeline/authentication.h"
 
 #include <netinet/in.h>
@@ -27,23 +28,27 @@ static bool is_loopback(const struct sockaddr_storage *a)
 static bool is_here(const char *host)
 {
     struct address_list list = {0};
-    bool here = host == NULL || address_list_known(host, 0, &list);
+    bool here = address_list_known(host, 0, &list);
     for (size_t i = 0; i < list.count; i++)
         here = here && is_loopback(&list.items[i]);
     address_list_fini(&list);
     return here;
 }
 
-enum err_code otlp_auth_start(struct otlp_exporter *x, bool is_clear, const char *host, struct err *e)
+enum err_code otlp_auth_start(struct otlp_exporter *x, const char *url, bool to_socket, struct err *e)
 {
     const struct component *c = &x->exporter.component;
     const char *id = x->settings->authenticator;
-    if (id == NULL)
-        return ERR_OK;
+    struct url parts;
+    char host[URL_HOST_MAX + 1];
+    enum err_code rc = url_parse(url, &parts, e);
+    if (rc != ERR_OK || id == NULL)
+        return rc;
     x->authenticator = c->env->find_authenticator(c->env->service, id, AUTH_ROLE_CLIENT, e);
     if (x->authenticator == NULL)
         return e->code;
-    if (is_clear && !is_here(host))
+    snprintf(host, sizeof host, "%.*s", BYTES_PRINT(parts.host));
+    if (!parts.tls && !to_socket && !is_here(host))
         log_warn(&c->log, "credentials go to %s in clear text: whoever is on the way can read them; use TLS", host);
     return ERR_OK;
 }

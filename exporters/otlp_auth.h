@@ -6,9 +6,8 @@
 #include "exporters/otlp_common.h"
 #include "net/header_set.h"
 
-// At start: finds the authenticator that the settings name, if they do. is_clear: requests travel in clear text to host
-// (NULL = not over the network).
-enum err_code otlp_auth_start(struct otlp_exporter *x, bool is_clear, const char *host, struct err *e) MUST_USE;
+// At start: finds the authenticator that the settings name, if they do. Requests go to url, or to a socket on this host.
+enum err_code otlp_auth_start(struct otlp_exporter *x, const char *url, bool to_socket, struct err *e) MUST_USE;
 
 // The headers of one attempt: the exporter's own, and what the authenticator makes of them. header_set_fini them.
 void otlp_auth_headers(const struct otlp_exporter *x, const struct record *r, struct header_set *out);

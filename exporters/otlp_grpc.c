@@ -211,17 +211,6 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
     return ERR_OK;
 }
 
-static enum err_code start_auth(struct otlp_grpc *x, struct err *e)
-{
-    struct url url;
-    char host[URL_HOST_MAX + 1];
-    enum err_code rc = url_parse(x->origin, &url, e);
-    if (rc != ERR_OK)
-        return rc;
-    snprintf(host, sizeof host, "%.*s", (int)url.host.len, (const char *)url.host.data);
-    return otlp_auth_start(&x->common, !url.tls, unix_path(x->settings->endpoint) != NULL ? NULL : host, e);
-}
-
 static enum err_code start(struct exporter *self, struct err *e)
 {
     struct otlp_grpc *x = (struct otlp_grpc *)self;
@@ -234,7 +223,7 @@ static enum err_code start(struct exporter *self, struct err *e)
         .user_agent = s->user_agent,
     };
     enum err_code rc = otlp_exporter_connect(&x->common, options, e);
-    return rc == ERR_OK ? start_auth(x, e) : rc;
+    return rc == ERR_OK ? otlp_auth_start(&x->common, x->origin, unix_path(s->endpoint) != NULL, e) : rc;
 }
 
 // otlp-profiles specification, "OTLP/gRPC Response", failures; the remedies are ours.

@@ -9,7 +9,6 @@
 #include "exporters/otlp_partition.h"
 #include "net/url.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 #define PROFILES_PATH "/v1development/profiles"
@@ -115,17 +114,6 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
     return ERR_OK;
 }
 
-static enum err_code start_auth(struct otlp_http *x, struct err *e)
-{
-    struct url url;
-    char host[URL_HOST_MAX + 1];
-    enum err_code rc = url_parse(x->url, &url, e);
-    if (rc != ERR_OK)
-        return rc;
-    snprintf(host, sizeof host, "%.*s", (int)url.host.len, (const char *)url.host.data);
-    return otlp_auth_start(&x->common, !url.tls, host, e);
-}
-
 static enum err_code start(struct exporter *self, struct err *e)
 {
     struct otlp_http *x = (struct otlp_http *)self;
@@ -134,7 +122,7 @@ static enum err_code start(struct exporter *self, struct err *e)
         .idle_timeout_nanos = x->settings->idle_timeout_nanos,
     };
     enum err_code rc = otlp_exporter_connect(&x->common, options, e);
-    return rc == ERR_OK ? start_auth(x, e) : rc;
+    return rc == ERR_OK ? otlp_auth_start(&x->common, x->url, false, e) : rc;
 }
 
 static bool has_type(const struct http_response *response, const char *media_type)
