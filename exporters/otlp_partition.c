@@ -234,17 +234,29 @@ enum err_code otlp_partition_encode(struct exporter *self, const struct batch *b
     return rc;
 }
 
+static bool same_attribute(const struct resource *a, const struct resource *b, const char *key)
+{
+    const struct bytes name = bytes_from_text(key);
+    const struct key_value *x = key_values_find(a->attributes, a->attribute_count, name);
+    const struct key_value *y = key_values_find(b->attributes, b->attribute_count, name);
+    return x == NULL || y == NULL ? x == y : value_equal(&x->value, &y->value);
+}
+
+// Then they are one part. (Values that differ may still give the same headers: then the batch is opened for nothing.)
+static bool same_attributes(const struct otlp_exporter *x, const struct batch *b)
+{
+    const struct authenticator *a = x->authenticator;
+    for (uint32_t r = 1; r < b->resource_count; r++)
+        for (size_t i = 0; i < a->attribute_count; i++)
+            if (!same_attribute(b->resources[0], b->resources[r], a->attributes[i]))
+                return false;
+    return true;
+}
+
 bool otlp_partition_takes_unread(struct exporter *self, const struct batch *batch)
 {
     const struct otlp_exporter *x = (const struct otlp_exporter *)self;
-    bool one = true;
-    if (asks_for_attributes(x)) {
-        struct partition *p = MEM_NEW(struct partition);
-        struct err e;
-        one = find_parts(x, batch, p, &e) == ERR_OK && p->count <= 1;
-        free_partition(p);
-    }
-    return one && otlp_exporter_takes_unread(self, batch);
+    return (!asks_for_attributes(x) || same_attributes(x, batch)) && otlp_exporter_takes_unread(self, batch);
 }
 
 enum err_code otlp_partition_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
