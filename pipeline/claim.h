@@ -14,9 +14,10 @@ struct claim {
 
 // At least so much. ERR_MEMORY: there is no room now; what is held stays.
 enum err_code claim_at_least(struct claim *c, size_t bytes, struct err *e) MUST_USE;
-// After an attempt failed with e for want of room: several times as much, up to the whole budget. ERR_LIMIT: that much
-// was held already, e names the budget.
-enum err_code claim_more(struct claim *c, struct err *e) MUST_USE;
+// After an attempt failed with e for want of room: `times` as much, up to the whole budget. ERR_LIMIT: that much was held
+// already, e names the budget.
+enum { CLAIM_TIMES = 4 }; // for who knows no better
+enum err_code claim_more(struct claim *c, size_t times, struct err *e) MUST_USE;
 // Exactly so much, when the need is known. ERR_MEMORY as above.
 enum err_code claim_exactly(struct claim *c, size_t bytes, struct err *e) MUST_USE;
 void claim_end(struct claim *c); // gives all back

@@ -130,7 +130,7 @@ static enum err_code open_within(struct batch **b, struct claim *claim, size_t h
         code = batch_open(b, claim_room(claim, held), e);
         if (code != ERR_LIMIT)
             break;
-        code = claim_more(claim, e);
+        code = claim_more(claim, CLAIM_TIMES, e);
     }
     return code;
 }

@@ -323,7 +323,7 @@ static enum err_code inflate(struct otlp_request *r, struct buf *out)
             return rc;
         buf_fini(out);
         buf_init(out, SIZE_MAX);
-        rc = claim_more(&r->claim, &r->e);
+        rc = claim_more(&r->claim, CLAIM_TIMES, &r->e);
         if (rc != ERR_OK)
             return rc;
     }
@@ -368,7 +368,7 @@ static enum err_code decode(struct otlp_request *r, struct otlp_arrival *a, stru
         enum err_code rc = read_once(r, a, &options, out);
         if (rc != ERR_LIMIT || !bound)
             return rc;
-        rc = claim_more(&r->claim, &r->e);
+        rc = claim_more(&r->claim, CLAIM_TIMES, &r->e);
         if (rc != ERR_OK)
             return rc;
     }

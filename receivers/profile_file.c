@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "pipeline/claim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -278,26 +279,23 @@ static void name_budget(struct profile_file *f, const struct decode_limits *most
 }
 
 // A file that grows more than others is tried again with more of the budget: a bomb cannot take what it did not get.
-static enum err_code decode(struct profile_file *f, struct bytes content, size_t *charged, struct batch **out)
+static enum err_code decode(struct profile_file *f, struct bytes content, struct claim *charged, struct batch **out)
 {
-    struct budget *budget = f->receiver->component.env->budget;
     struct decode_limits most = f->options->limits;
-    bound_by(&most, budget->limit);
+    bound_by(&most, charged->budget->limit);
     for (;;) {
         struct decode_limits limits = most;
-        bool bound = bound_by(&limits, *charged);
+        bool bound = bound_by(&limits, charged->bytes);
         enum err_code rc = decode_once(f, content, &limits, out);
         if (rc == ERR_LIMIT && !bound)
             name_budget(f, &most);
         if (rc != ERR_LIMIT || !bound)
             return rc;
-        size_t more = *charged > budget->limit / MORE_MEMORY ? budget->limit : *charged * MORE_MEMORY;
-        if (!budget_try_change(budget, *charged, more))
+        if (claim_more(charged, MORE_MEMORY, &f->e) != ERR_OK)
             return err_set(&f->e, ERR_MEMORY,
                            "unpacked it takes more than %zu bytes, service.memory_limit of %zu has "
                            "no room now",
-                           *charged, budget->limit);
-        *charged = more;
+                           charged->bytes, charged->budget->limit);
     }
 }
 
@@ -310,31 +308,29 @@ static void note_batch(struct profile_file *f, const struct batch *b)
         f->profile_time_nanos = (int64_t)b->resources[0]->scopes[0]->profiles[0].time_nanos;
 }
 
-static void deliver(struct profile_file *f, struct batch *batch, size_t charged)
+static void end_early(struct profile_file *f, struct claim *charged, enum file_outcome outcome)
 {
-    const struct component_env *env = f->receiver->component.env;
+    claim_end(charged);
+    post_outcome(f, outcome);
+}
+
+static void deliver(struct profile_file *f, struct batch *batch, struct claim *charged)
+{
     size_t needed = batch_memory_bytes(batch);
-    if (!budget_try_change(env->budget, charged, needed)) {
+    if (claim_exactly(charged, needed, NULL) != ERR_OK) {
         batch_unref(&batch);
-        budget_give(env->budget, charged);
         release_claim(f);
         err_set(&f->e, ERR_UNAVAILABLE, "decoded it takes %zu bytes, service.memory_limit of %zu has no room now",
-                needed, env->budget->limit);
-        post_outcome(f, FILE_BUSY);
+                needed, charged->budget->limit);
+        end_early(f, charged, FILE_BUSY);
         return;
     }
     const struct waiter waiter = {
         .loop = f->receiver->component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = f};
-    consumer_take(f->receiver->next, delivery_create(batch, &waiter, env->budget, needed));
+    consumer_take(f->receiver->next, delivery_create(batch, &waiter, charged->budget, needed));
 }
 
-static void end_early(struct profile_file *f, size_t charged, enum file_outcome outcome)
-{
-    budget_give(f->receiver->component.env->budget, charged);
-    post_outcome(f, outcome);
-}
-
-static enum file_outcome claim(struct profile_file *f, struct bytes content)
+static enum file_outcome claim_content(struct profile_file *f, struct bytes content)
 {
     static const enum file_outcome outcomes[] = {
         [KNOWN_CLAIMED] = FILE_SENT, [KNOWN_SENT] = FILE_KNOWN, [KNOWN_IN_FLIGHT] = FILE_IN_FLIGHT};
@@ -344,10 +340,10 @@ static enum file_outcome claim(struct profile_file *f, struct bytes content)
     return outcomes[known_files_claim(f->known, &f->key)];
 }
 
-static void decode_and_deliver(struct profile_file *f, struct bytes content, size_t charged)
+static void decode_and_deliver(struct profile_file *f, struct bytes content, struct claim *charged)
 {
     struct batch *batch = NULL;
-    enum err_code rc = decode(f, content, &charged, &batch);
+    enum err_code rc = decode(f, content, charged, &batch);
     free_content(f, content);
     if (rc != ERR_OK) {
         if (rc != ERR_MEMORY) // that file comes again
@@ -366,7 +362,7 @@ static void decode_and_deliver(struct profile_file *f, struct bytes content, siz
 }
 
 // The file may be gone when this returns; the arena, which has its attributes, is the caller's.
-static void run_with(struct profile_file *f, size_t charged, struct arena *arena)
+static void run_with(struct profile_file *f, struct claim *charged, struct arena *arena)
 {
     struct bytes content = {NULL, 0};
     enum err_code rc = find_attributes(f, arena);
@@ -380,7 +376,7 @@ static void run_with(struct profile_file *f, size_t charged, struct arena *arena
                                         : FILE_UNREADABLE);
         return;
     }
-    enum file_outcome known = claim(f, content);
+    enum file_outcome known = claim_content(f, content);
     if (known != FILE_SENT) {
         free_content(f, content);
         end_early(f, charged, known);
@@ -392,10 +388,11 @@ static void run_with(struct profile_file *f, size_t charged, struct arena *arena
 static void run_file(struct job *job)
 {
     struct arena arena;
-    size_t charged = job->node.bytes;
-    mem_expect(2 * charged); // what is encoded comes on top
+    struct profile_file *f = CONTAINER_OF(job, struct profile_file, job);
+    struct claim charged = {f->receiver->component.env->budget, job->node.bytes};
+    mem_expect(2 * charged.bytes); // what is encoded comes on top
     arena_init(&arena, 0);
-    run_with(CONTAINER_OF(job, struct profile_file, job), charged, &arena);
+    run_with(f, &charged, &arena);
     arena_fini(&arena);
 }
 

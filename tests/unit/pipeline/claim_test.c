@@ -38,17 +38,17 @@ static void test_more(void **state)
     budget_init(&b, 1000);
     struct claim c = {.budget = &b};
     assert_int_equal(claim_at_least(&c, 60, NULL), ERR_OK);
-    assert_int_equal(claim_more(&c, &e), ERR_OK);
+    assert_int_equal(claim_more(&c, CLAIM_TIMES, &e), ERR_OK);
     assert_int_equal(c.bytes, 240);
     assert_true(budget_try_take(&b, 100));
-    assert_int_equal(claim_more(&c, &e), ERR_MEMORY); // 960 do not fit now
+    assert_int_equal(claim_more(&c, CLAIM_TIMES, &e), ERR_MEMORY); // 960 do not fit now
     assert_int_equal(c.bytes, 240);
     budget_give(&b, 100);
-    assert_int_equal(claim_more(&c, &e), ERR_OK);
-    assert_int_equal(claim_more(&c, &e), ERR_OK);
+    assert_int_equal(claim_more(&c, CLAIM_TIMES, &e), ERR_OK);
+    assert_int_equal(claim_more(&c, CLAIM_TIMES, &e), ERR_OK);
     assert_int_equal(c.bytes, 1000);
     err_set(&e, ERR_LIMIT, "so much is needed");
-    assert_int_equal(claim_more(&c, &e), ERR_LIMIT);
+    assert_int_equal(claim_more(&c, CLAIM_TIMES, &e), ERR_LIMIT);
     assert_string_equal(e.text, "service.memory_limit: so much is needed");
     claim_end(&c);
     assert_int_equal(used(&b), 0);
