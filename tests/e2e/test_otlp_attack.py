@@ -314,12 +314,16 @@ def test_continuations_without_end(folder):
             flood(relay, lambda id, p=piece: begin if id == 1 else p, codes=None)
 
 
-def flood(relay, unit, most=60000, codes=(ENHANCE_YOUR_CALM,)):
+def flood(relay, unit, most=60000, codes=(ENHANCE_YOUR_CALM,), at_once=500, settles=False):
     """Sends a frame or two again and again until the peer has said that it ends the connection, as it must in the end: a
-    busy one may find all of them in the buffers of the kernel."""
+    busy one may find all of them in the buffers of the kernel. settles: waits for the last stream's end before it goes on,
+    so that no more are open than may be."""
     peer = Peer(port(relay, "gRPC"))
-    for i in range(0, most, 500):
-        if not peer.send(b"".join(unit(2 * n + 1) for n in range(i, i + 500))) or peer.has_ended():
+    for i in range(0, most, at_once):
+        sent = peer.send(b"".join(unit(2 * n + 1) for n in range(i, i + at_once)))
+        if sent and settles:
+            peer.answer(2 * (i + at_once) - 1)
+        if not sent or peer.has_ended():
             break
     code = peer.end_code()  # fails when none comes
     assert codes is None or code in (*codes, -1), code  # a reset may overtake it
@@ -337,7 +341,8 @@ def test_made_to_reset(folder):
     """Faults for which the peer must reset the stream: a window that overflows."""
     head = http2.head()
     with attacked(folder) as relay:
-        flood(relay, lambda id: frame(HEADERS, END_HEADERS, id, head) + frame(http2.WINDOW_UPDATE, 0, id, b"\x7f\xff\xff\xff"))
+        flood(relay, lambda id: frame(HEADERS, END_HEADERS, id, head) + frame(http2.WINDOW_UPDATE, 0, id, b"\x7f\xff\xff\xff"),
+              at_once=100, settles=True)
 
 
 def test_control_floods(folder):
