@@ -48,6 +48,21 @@ int64_t decode_time(const struct decode_options *o, int64_t said, struct decode_
     return fallback;
 }
 
+uint32_t decode_profile_attributes(const struct decode_options *o, struct builder *b, const uint32_t *own,
+                                   uint32_t own_count)
+{
+    if (o->profile_attribute_count == 0)
+        return builder_attribute_set(b, own, own_count);
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < o->profile_attribute_count; i++) {
+        const struct key_value *a = &o->profile_attributes[i];
+        set = builder_attribute_set_with(b, set, builder_attribute(b, builder_string(b, a->key), 0, &a->value));
+    }
+    for (uint32_t i = 0; i < own_count; i++)
+        set = builder_attribute_set_with(b, set, own[i]);
+    return set;
+}
+
 void decode_bad_line(struct decode_report *report, uint64_t line_number, const char *format, ...)
 {
     va_list arguments;
@@ -91,16 +106,18 @@ enum err_code decode_inflate(struct bytes data, const struct decode_limits *limi
 {
     enum compression compression = compression_detect(data);
     enum err_code code = ERR_OK;
+    const char *name = limits->inflated_bytes_name != NULL ? limits->inflated_bytes_name : "max_inflated_size";
     report->gzip = compression == COMPRESSION_GZIP;
     report->zstd = compression == COMPRESSION_ZSTD;
     *out = data;
     if (compression != COMPRESSION_NONE) {
-        code = decompress(compression, data, limits->max_inflated_bytes, "max_inflated_size", storage, e);
+        code = decompress(compression, data, limits->max_inflated_bytes, name, storage, e);
         *out = buf_bytes(storage);
     } else if (limits->max_inflated_bytes != 0 && data.len > limits->max_inflated_bytes) {
-        code = err_set(e, ERR_LIMIT, "max_inflated_size: the profile has %zu bytes, allowed are %zu", data.len,
+        code = err_set(e, ERR_LIMIT, "%s: the profile has %zu bytes, allowed are %zu", name, data.len,
                        limits->max_inflated_bytes);
     }
+    report->inflated_full = code == ERR_LIMIT;
     if (code == ERR_OK && out->len == 0)
         code = err_set(e, ERR_INVALID, "empty input");
     return code;

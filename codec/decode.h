@@ -9,7 +9,8 @@
 #include "profile/builder.h"
 
 struct decode_limits {
-    size_t max_inflated_bytes; // 0 = no limit
+    size_t max_inflated_bytes;       // 0 = no limit
+    const char *inflated_bytes_name; // of the limit, for errors; NULL = max_inflated_size
     uint32_t max_sample_types;
     uint32_t max_samples;
     uint32_t max_stack_depth; // locations of one sample
@@ -32,10 +33,12 @@ struct decode_report {
     uint64_t bad_lines;          // lines of text formats that say nothing we can read: passed over
     uint64_t rounded_values;     // fractions that became integers
     uint64_t cut_stacks;         // deeper than max_stack_depth; text formats keep the leaf's end under a marker frame
-    uint64_t rejected_profiles;  // of OTLP, with keep_good_profiles
+    uint64_t rejected_profiles;  // of OTLP, with keep_good_profiles, and of Push
     struct err first_bad;        // why the first bad line or profile was passed over; code ERR_OK = none was
     struct otlp_layout_finding layout; // of OTLP: of the last request; AUTO = there was none
     uint64_t samples, sample_types;
+    bool batch_full;    // of pprof: max_batch_bytes is the limit that was reached
+    bool inflated_full; // ERR_LIMIT: more than max_inflated_bytes
     bool gzip, zstd;
 };
 
@@ -43,10 +46,22 @@ struct decode_report {
 struct folded_options {
     const char *sample_type; // NULL = "samples", or "cpu" with a sample rate
     const char *sample_unit; // NULL = "count", or "nanoseconds" with a sample rate
-    double sample_rate;      // Hz, > 0: a count c becomes c * 1e9 / sample_rate nanoseconds; 0 = counts stay
-    bool leaf_first;         // frames stand leaf first
+    // NULL = cpu in nanoseconds with a sample rate, else as the sample type; "" = none
+    const char *period_type, *period_unit;
+    int64_t period;     // > 0: each count is worth so many units; 0 = the sample rate tells
+    double sample_rate; // Hz, > 0: a count c becomes c * 1e9 / sample_rate nanoseconds; 0 = counts stay
+    bool leaf_first;    // frames stand leaf first
     bool missing_count_is_one;
+    bool no_counts;               // each line that is not empty is a stack as a whole, and counts 1
+    bool blunt_counts;            // what stands behind the last blank is the count, also if a number stands before it
     bool frame_suffixes_to_types; // "_[j]", "_[k]" ...: cut off and kept as the location's profile.frame.type
+};
+
+// What the scope says of who recorded; nothing where the format says nothing itself and the caller knows nothing.
+struct decode_scope {
+    struct bytes name, version;
+    const struct key_value *attributes; // keys unique
+    uint32_t attribute_count;
 };
 
 struct decode_options {
@@ -55,6 +70,11 @@ struct decode_options {
     // those of the same keys.
     const struct key_value *resource_attributes;
     uint32_t resource_attribute_count;
+    // Of the scope and of each profile that comes out (copied); keys unique. What the file says itself under the same key
+    // stays. OTLP has scopes and profiles of its own and takes none of this.
+    struct decode_scope scope;
+    const struct key_value *profile_attributes;
+    uint32_t profile_attribute_count;
     const struct otlp_layout_rules *layouts; // of OTLP; NULL = all may come in, none is assumed
     bool keep_good_profiles;    // of OTLP: one that cannot be read does not fail the others, see otlp_decode_good
     bool keep_original_payload; // put the file itself on the first profile, where OTLP has a name for the format
@@ -69,6 +89,10 @@ struct decode_options {
 
 // The time a profile gets that says `said` of itself (ns since 1970); counts in the report.
 int64_t decode_time(const struct decode_options *o, int64_t said, struct decode_report *report);
+
+// The attributes of a profile: its own (ids of the builder) and those of the options.
+uint32_t decode_profile_attributes(const struct decode_options *o, struct builder *b, const uint32_t *own,
+                                   uint32_t own_count);
 
 static inline const struct decode_limits *decode_limits_of(const struct decode_options *o)
 {

@@ -15,9 +15,10 @@ bool folded_recognise(struct bytes data);
 // One line.
 enum folded_kind {
     FOLDED_STACK,
-    FOLDED_COMMENT,  // or empty
-    FOLDED_NO_COUNT, // it ends with no number; stack is the whole line
-    FOLDED_BAD,      // why tells
+    FOLDED_COMMENT,    // or empty
+    FOLDED_NO_COUNT,   // it ends with no number; stack is the whole line
+    FOLDED_TWO_COUNTS, // a number stands before the last one; stack ends with it, why tells
+    FOLDED_BAD,        // why tells
 };
 
 struct folded_count {

@@ -102,8 +102,10 @@ enum folded_kind folded_parse(struct bytes line, struct folded_line *out)
         break;
     }
     out->stack = text_trim((struct bytes){line.data, start});
-    if (folded_count_start(out->stack) > 0)
-        return bad(out, "it ends in two counts (a difference of two profiles?); one is read");
+    if (folded_count_start(out->stack) > 0) {
+        out->why = "it ends in two counts (a difference of two profiles?); one is read";
+        return FOLDED_TWO_COUNTS;
+    }
     return FOLDED_STACK;
 }
 
@@ -131,7 +133,8 @@ static void look(struct impression *seen, struct bytes line)
     const enum folded_kind kind = folded_parse(line, &parsed);
     if (kind == FOLDED_COMMENT)
         return;
-    const bool good = kind == FOLDED_STACK || (kind == FOLDED_BAD && folded_count_start(text_trim(line)) > 0);
+    const bool good = kind == FOLDED_STACK || kind == FOLDED_TWO_COUNTS ||
+                      (kind == FOLDED_BAD && folded_count_start(text_trim(line)) > 0);
     seen->good += good;
     seen->bad += !good;
     seen->has_separator |= good && has_separator(line);

@@ -4,6 +4,7 @@
 #include "codec/folded.h"
 #include "codec/frame_cache.h"
 #include "codec/frame_stack.h"
+#include "codec/frame_sums.h"
 #include "codec/frames.h"
 #include "codec/pprof.h"
 #include "codec/text_lines.h"
@@ -20,9 +21,8 @@ struct reader {
     struct builder *builder;
     struct frame_stack stack;
     struct frame_cache frames;
-    int64_t *values; // of stack 1, 2, ...
-    size_t value_capacity;
-    uint32_t value_count, max_samples;
+    struct frame_sums sums;
+    uint32_t max_samples;
     uint64_t period; // what a count is worth: this and
     long double period_rest;
     bool is_austin, no_memory;
@@ -50,8 +50,8 @@ static bool scale_count(const struct reader *r, const struct folded_count *c, in
 static enum err_code set_period(struct reader *r, struct err *e)
 {
     const double rate = r->options->sample_rate;
-    r->period = 1;
-    if (rate == 0)
+    r->period = r->options->period > 0 ? (uint64_t)r->options->period : 1;
+    if (rate == 0 || r->options->period > 0)
         return ERR_OK;
     if (!(rate >= 1e-9 && rate <= 1e9))
         return err_set(e, ERR_INVALID, "the sample rate is %g Hz; it must be between 1e-9 and 1e9", rate);
@@ -141,20 +141,6 @@ static uint32_t read_stack(struct reader *r, struct bytes text)
 
 // --- lines ---
 
-static bool has_value(struct reader *r, uint32_t stack)
-{
-    void *values = r->values;
-    if (stack <= r->value_count)
-        return true;
-    r->no_memory |= !mem_try_grow(&values, &r->value_capacity, stack, sizeof *r->values, UINT32_MAX);
-    r->values = values;
-    if (r->no_memory)
-        return false;
-    CHECK(stack == r->value_count + 1);
-    r->values[r->value_count++] = 0;
-    return true;
-}
-
 static void read_sample(struct reader *r, uint64_t number, const struct folded_line *line)
 {
     int64_t value;
@@ -163,15 +149,11 @@ static void read_sample(struct reader *r, uint64_t number, const struct folded_l
         decode_bad_line(r->report, number, "its count times the period does not fit 64 bits");
         return;
     }
-    const uint32_t stack = read_stack(r, line->stack);
-    if (stack == 0 || !has_value(r, stack))
-        return;
-    if (__builtin_add_overflow(r->values[stack - 1], value, &value)) {
+    if (frame_sums_add(&r->sums, read_stack(r, line->stack), value))
+        r->report->rounded_values += rounded;
+    else
         decode_bad_line(r->report, number, "the counts of its stack add up to more than 64 bits hold");
-        return;
-    }
-    r->values[stack - 1] = value;
-    r->report->rounded_values += rounded;
+    r->no_memory |= r->sums.no_memory;
 }
 
 static bool comment_value(struct bytes line, const char *key, struct bytes *value_out)
@@ -208,9 +190,21 @@ static void read_comment(struct reader *r, struct bytes line)
         r->duration_nanos = (int64_t)parsed.count.whole * 1000;
 }
 
+static void read_whole(struct reader *r, uint64_t number, struct bytes stack)
+{
+    if (stack.len > 0)
+        read_sample(r, number, &(struct folded_line){.stack = stack, .count.whole = 1});
+    else
+        r->report->comment_lines++;
+}
+
 static void read_line(struct reader *r, uint64_t number, struct bytes text)
 {
     struct folded_line line;
+    if (r->options->no_counts) {
+        read_whole(r, number, text_trim(text));
+        return;
+    }
     switch (folded_parse(text, &line)) {
     case FOLDED_COMMENT:
         read_comment(r, text);
@@ -221,6 +215,11 @@ static void read_line(struct reader *r, uint64_t number, struct bytes text)
         line.count = (struct folded_count){.whole = 1};
         // fall through
     case FOLDED_STACK:
+        read_sample(r, number, &line);
+        return;
+    case FOLDED_TWO_COUNTS:
+        if (!r->options->blunt_counts)
+            break;
         read_sample(r, number, &line);
         return;
     case FOLDED_BAD:
@@ -238,7 +237,7 @@ static enum err_code read_lines(struct reader *r, struct bytes data, size_t max_
         read_line(r, lines.number, line);
         if (r->no_memory)
             code = err_set(e, ERR_MEMORY, "out of memory at line %" PRIu64, lines.number);
-        else if (r->value_count > r->max_samples)
+        else if (r->sums.count > r->max_samples)
             code = err_set(e, ERR_LIMIT, "max_samples: more than %u different stacks", r->max_samples);
         else if (builder_failed(r->builder))
             break; // builder_finish tells
@@ -256,22 +255,15 @@ static uint32_t type_string(const struct reader *r, const char *given, const cha
     return builder_string_text(r->builder, text);
 }
 
-static void add_samples(struct reader *r, struct profile *p)
+// Pyroscope names the period of what it stores after the sample type.
+static struct value_type period_type(const struct reader *r, struct value_type sample_type)
 {
-    struct sample_writer samples;
-    struct observation_writer observations;
-    sample_writer_init(&samples, r->builder);
-    observation_writer_init(&observations, r->builder);
-    sample_writer_expect(&samples, r->value_count);
-    observation_writer_expect(&observations, r->value_count);
-    for (uint32_t i = 0; i < r->value_count; i++) {
-        sample_writer_add(&samples, i + 1, 0, 0);
-        observation_writer_add_value(&observations, r->values[i]);
-    }
-    p->columns = sample_writer_take(&samples);
-    p->observations = observation_writer_take(&observations);
-    sample_writer_fini(&samples);
-    observation_writer_fini(&observations);
+    const struct folded_options *o = r->options;
+    if (o->period_type == NULL && o->sample_rate == 0)
+        return sample_type;
+    return (struct value_type){
+        builder_string_text(r->builder, o->period_type != NULL ? o->period_type : "cpu"),
+        builder_string_text(r->builder, o->period_type != NULL ? o->period_unit : "nanoseconds")};
 }
 
 static void add_profile(struct reader *r, const struct decode_options *options)
@@ -281,24 +273,12 @@ static void add_profile(struct reader *r, const struct decode_options *options)
     struct profile p = {
         .sample_type = {type_string(r, o->sample_type, "cpu", mode->type, "samples"),
                         type_string(r, o->sample_unit, "nanoseconds", mode->unit, "count")},
-        .time_nanos = (uint64_t)decode_time(options, 0, r->report),
-        .duration_nanos = (uint64_t)(r->duration_nanos != 0 ? r->duration_nanos : options->fallback_duration_nanos),
+        .duration_nanos = (uint64_t)r->duration_nanos,
     };
-    p.period_type = p.sample_type; // Pyroscope names what it stores after it
-    p.period = 1;
-    if (o->sample_rate != 0) {
-        p.period_type =
-            (struct value_type){builder_string_text(r->builder, "cpu"), builder_string_text(r->builder, "nanoseconds")};
+    p.period_type = period_type(r, p.sample_type);
+    if (p.period_type.type != 0)
         p.period = (int64_t)(r->period + (r->period_rest >= 0.5L));
-    }
-    if (r->report->cut_stacks == 0)
-        builder_every_location_used(r->builder);
-    add_samples(r, &p);
-    r->report->samples = r->value_count;
-    r->report->sample_types = 1;
-    r->report->repaired_utf8 = builder_repaired_strings(r->builder);
-    frames_begin(r->builder, options);
-    builder_profile(r->builder, &p);
+    frame_sums_finish(&r->sums, options, &p, r->report);
 }
 
 // Nothing could be read: says what it is instead, and why the first line is none.
@@ -317,7 +297,7 @@ static void reader_fini(struct reader *r)
     builder_destroy(&r->builder);
     frame_stack_fini(&r->stack);
     frame_cache_fini(&r->frames);
-    free(r->values);
+    frame_sums_fini(&r->sums);
 }
 
 enum err_code folded_decode(struct bytes data, struct bytes original, const struct decode_options *options,
@@ -328,11 +308,12 @@ enum err_code folded_decode(struct bytes data, struct bytes original, const stru
     struct reader r = {.options = &options->folded, .report = report, .max_samples = limits->max_samples};
     *out = NULL;
     r.builder = builder_create(limits->max_batch_bytes);
+    r.sums.builder = r.builder;
     frame_stack_init(&r.stack, r.builder, limits->max_stack_depth);
     enum err_code code = set_period(&r, e);
     if (code == ERR_OK)
         code = read_lines(&r, data, limits->max_line_bytes, e);
-    if (code == ERR_OK && r.value_count == 0 && !builder_failed(r.builder))
+    if (code == ERR_OK && r.sums.count == 0 && !builder_failed(r.builder))
         code = refuse(&r, data, e);
     if (code == ERR_OK) {
         add_profile(&r, options);

@@ -34,7 +34,8 @@ uint32_t frame_location(struct builder *b, const struct frame *f)
 
 void frames_begin(struct builder *b, const struct decode_options *options)
 {
+    const struct decode_scope *s = &options->scope;
     const struct bytes none = {0};
     builder_resource(b, options->resource_attributes, options->resource_attribute_count, 0, none);
-    builder_scope(b, none, none, NULL, 0, 0, none);
+    builder_scope(b, s->name, s->version, s->attributes, s->attribute_count, 0, none);
 }

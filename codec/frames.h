@@ -17,7 +17,7 @@ struct frame {
 // The builder's location of a frame. Equal frames have one location.
 uint32_t frame_location(struct builder *b, const struct frame *f);
 
-// Opens the one resource and scope that these formats have.
+// Opens the one resource and scope that these formats have, as the options tell.
 struct decode_options;
 void frames_begin(struct builder *b, const struct decode_options *options);
 

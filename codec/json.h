@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json_string.h"
 
 enum { JSON_MAX_DEPTH = 512 };
 
@@ -82,10 +83,8 @@ bool json_to_uint64(struct bytes number, uint64_t *out);
 // Nearest double; false when it is past the largest one, or longer than 1000 characters.
 bool json_to_double(struct bytes number, double *out);
 
-// --- writing: text into a buf, whose failures stick ---
+// --- writing: text into a buf, whose failures stick; json_put_string is base's ---
 
-// With quotes. Escaped is what must be, and U+2028/2029; broken UTF-8 is written as U+FFFD.
-void json_put_string(struct buf *out, struct bytes text);
 void json_put_int64(struct buf *out, int64_t v);
 void json_put_uint64(struct buf *out, uint64_t v);
 // The shortest text that reads as the same double; "NaN", "Infinity", "-Infinity" in quotes as protobuf has them.

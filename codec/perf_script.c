@@ -305,6 +305,7 @@ static void add_profile(struct reader *r, struct event *v, uint64_t time_nanos)
         .period = v->first_period > 0 ? v->first_period : 1,
         .time_nanos = time_nanos,
         .duration_nanos = r->last_nanos - r->first_nanos,
+        .attribute_set = decode_profile_attributes(r->options, r->builder, NULL, 0),
         .columns = sample_writer_take(&v->samples),
         .observations = observation_writer_take(&v->observations),
     };

@@ -30,4 +30,13 @@ uint64_t pprof_group_count(const struct batch *b); // of all scopes
 enum err_code pprof_encode(const struct batch *b, const struct scope *s, uint32_t first, uint32_t count,
                            struct buf *out, uint64_t *lost_out, struct err *e) MUST_USE;
 
+// The same for a peer with wishes of its own.
+struct pprof_emission {
+    bool plain_types;   // '-' in names of sample types becomes '_'
+    int64_t time_nanos; // instead of the profile's; 0 = the profile's
+};
+enum err_code pprof_encode_as(const struct batch *b, const struct scope *s, uint32_t first, uint32_t count,
+                              const struct pprof_emission *how, struct buf *out, uint64_t *lost_out,
+                              struct err *e) MUST_USE;
+
 #endif

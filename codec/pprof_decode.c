@@ -111,7 +111,7 @@ static bool add_comments(struct pprof_reader *p, struct attribute_list *l)
     return good;
 }
 
-static bool read_attributes(struct pprof_reader *p, struct frame *f)
+static bool read_attributes(struct pprof_reader *p, const struct decode_options *o, struct frame *f)
 {
     const struct pprof_header *h = &p->header;
     struct attribute_list l = {.count = 0};
@@ -122,7 +122,7 @@ static bool read_attributes(struct pprof_reader *p, struct frame *f)
     struct value said = value_int(h->time_nanos);
     if (f->common.time_nanos != (uint64_t)h->time_nanos)
         add_attribute(p, &l, "pprof.profile.time_nanos", &said);
-    f->common.attribute_set = builder_attribute_set(p->builder, l.ids, l.count);
+    f->common.attribute_set = decode_profile_attributes(o, p->builder, l.ids, l.count);
     return true;
 }
 
@@ -141,7 +141,7 @@ static bool read_frame(struct pprof_reader *p, const struct decode_options *o, s
     p->place = "period_type";
     bool good = read_value_type(p, h->period_type, &f->common.period_type, &unused);
     p->place = NULL;
-    return good && read_types(p, f) && read_attributes(p, f);
+    return good && read_types(p, f) && read_attributes(p, o, f);
 }
 
 static bool is_identity(const struct frame *f)
@@ -149,11 +149,31 @@ static bool is_identity(const struct frame *f)
     return f->count == 0 || f->order[0] == 0;
 }
 
-static bool add_scope(struct pprof_reader *p, const struct frame *f)
+// Opens the scope with what the options say of it and the file itself does not.
+static bool begin_scope(struct pprof_reader *p, const struct decode_scope *s, const struct key_value *own,
+                        uint32_t own_count)
+{
+    const struct bytes none = {0};
+    struct key_value *all = mem_try_array((size_t)own_count + s->attribute_count, sizeof *all);
+    if (all == NULL)
+        return pprof_no_memory(p);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < own_count; i++)
+        all[count++] = own[i];
+    for (uint32_t i = 0; i < s->attribute_count; i++) {
+        if (key_values_find(own, own_count, s->attributes[i].key) == NULL)
+            all[count++] = s->attributes[i];
+    }
+    builder_scope(p->builder, s->name, s->version, all, count, 0, none);
+    free(all);
+    return true;
+}
+
+static bool add_scope(struct pprof_reader *p, const struct decode_scope *scope, const struct frame *f)
 {
     struct key_value attributes[2];
     uint32_t count = 0;
-    struct bytes text, none = {0};
+    struct bytes text;
     struct value *order = mem_try_array(f->count, sizeof *order);
     if (order == NULL)
         return pprof_no_memory(p);
@@ -165,8 +185,7 @@ static bool add_scope(struct pprof_reader *p, const struct frame *f)
     if (!is_identity(f))
         attributes[count++] = (struct key_value){BYTES_LITERAL("pprof.scope.sample_type_order"),
                                                  {.kind = VALUE_ARRAY, .count = f->count, .items = order}};
-    if (good)
-        builder_scope(p->builder, none, none, attributes, count, 0, none);
+    good = good && begin_scope(p, scope, attributes, count);
     free(order);
     return good;
 }
@@ -241,7 +260,7 @@ static bool read_all(struct pprof_reader *p, struct bytes inflated, struct bytes
     if (!pprof_read_tables(p) || !read_frame(p, o, f) || !pprof_read_samples(p))
         return false;
     builder_resource(p->builder, o->resource_attributes, o->resource_attribute_count, 0, none);
-    if (!add_scope(p, f))
+    if (!add_scope(p, &o->scope, f))
         return false;
     add_profiles(p, f, o->keep_original_payload ? &data : NULL);
     p->report->samples = p->header.samples.count;
@@ -270,8 +289,10 @@ enum err_code pprof_decode_inflated(struct bytes data, struct bytes original, co
     p.builder = builder_create(p.limits->max_batch_bytes);
     bool good = p.builder != NULL ? read_all(&p, data, original, options, &f) : pprof_no_memory(&p);
     pprof_samples_fini(&p);
-    if (good || p.code == ERR_OK) // not good and no code: the builder failed and says why
+    if (good || p.code == ERR_OK) { // not good and no code: the builder failed and says why
         p.code = builder_finish(p.builder, out, e);
+        report->batch_full = p.code == ERR_LIMIT;
+    }
     if (p.builder != NULL)
         report->repaired_utf8 += builder_repaired_strings(p.builder);
     frame_fini(&f);

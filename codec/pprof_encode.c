@@ -173,15 +173,29 @@ static bool set_order(struct pprof_writer *w, const struct scope *s, struct head
     return false;
 }
 
+static struct bytes type_name(struct pprof_writer *w, struct bytes name)
+{
+    if (!w->how->plain_types || name.len == 0 || memchr(name.data, '-', name.len) == NULL)
+        return name;
+    uint8_t *plain = arena_try_alloc(&w->texts, name.len);
+    if (plain == NULL) {
+        w->no_memory = true;
+        return name;
+    }
+    for (size_t i = 0; i < name.len; i++)
+        plain[i] = name.data[i] == '-' ? '_' : name.data[i];
+    return (struct bytes){plain, name.len};
+}
+
 // Without a word about it OTLP means the first profile, pprof the last type.
 static void set_default(struct pprof_writer *w, const struct scope *s, struct header *h, bool ordered)
 {
     const struct key_value *name =
         key_values_find(s->attributes, s->attribute_count, BYTES_LITERAL("pprof.scope.default_sample_type"));
     if (name != NULL && name->value.kind == VALUE_STRING)
-        h->default_sample_type = pprof_put_text(w, name->value.bytes);
+        h->default_sample_type = pprof_put_text(w, type_name(w, name->value.bytes));
     else if (!ordered && w->count > 1)
-        h->default_sample_type = pprof_put_string(w, w->profiles->sample_type.type);
+        h->default_sample_type = pprof_put_text(w, type_name(w, w->d->strings[w->profiles->sample_type.type]));
 }
 
 static void read_header(struct pprof_writer *w, const struct scope *s, struct header *h)
@@ -190,15 +204,17 @@ static void read_header(struct pprof_writer *w, const struct scope *s, struct he
     h->time_nanos = (int64_t)w->profiles->time_nanos;
     for (uint32_t i = 0; i < w->d->attribute_sets[set].count; i++)
         read_attribute(w, h, pprof_attribute_at(w, set, i));
+    if (w->how->time_nanos != 0)
+        h->time_nanos = w->how->time_nanos;
     if (h->comment_count > 1)
         qsort(h->comments, h->comment_count, sizeof *h->comments, compare_comments);
     set_default(w, s, h, set_order(w, s, h));
 }
 
-static void write_type(struct pprof_writer *w, uint32_t field, struct value_type type)
+static void write_type(struct pprof_writer *w, uint32_t field, struct bytes name, struct value_type type)
 {
     size_t start = wire_begin(w->out, field);
-    wire_put_uint(w->out, 1, pprof_put_string(w, type.type));
+    wire_put_uint(w->out, 1, pprof_put_text(w, name));
     wire_put_uint(w->out, 2, pprof_put_string(w, type.unit));
     wire_end(w->out, start);
 }
@@ -221,7 +237,7 @@ static void write_header(struct pprof_writer *w, const struct header *h)
     wire_put_uint(w->out, 9, (uint64_t)h->time_nanos);
     wire_put_uint(w->out, 10, p->duration_nanos);
     if (p->period_type.type != 0 || p->period_type.unit != 0)
-        write_type(w, 11, p->period_type);
+        write_type(w, 11, w->d->strings[p->period_type.type], p->period_type);
     wire_put_uint(w->out, 12, (uint64_t)p->period);
     write_comments(w, h);
     wire_put_uint(w->out, 14, h->default_sample_type);
@@ -230,8 +246,10 @@ static void write_header(struct pprof_writer *w, const struct header *h)
 
 static void write_file(struct pprof_writer *w, const struct header *h)
 {
-    for (uint32_t t = 0; t < w->count; t++)
-        write_type(w, 1, w->profiles[h->position[t]].sample_type);
+    for (uint32_t t = 0; t < w->count; t++) {
+        const struct value_type type = w->profiles[h->position[t]].sample_type;
+        write_type(w, 1, type_name(w, w->d->strings[type.type]), type);
+    }
     pprof_write_samples(w, h->position);
     pprof_write_mappings(w);
     pprof_write_locations(w);
@@ -251,11 +269,12 @@ static enum err_code result(const struct pprof_writer *w, struct err *e)
     return ERR_OK;
 }
 
-enum err_code pprof_encode(const struct batch *b, const struct scope *s, uint32_t first, uint32_t count,
-                           struct buf *out, uint64_t *lost_out, struct err *e)
+enum err_code pprof_encode_as(const struct batch *b, const struct scope *s, uint32_t first, uint32_t count,
+                              const struct pprof_emission *how, struct buf *out, uint64_t *lost_out, struct err *e)
 {
     CHECK(count > 0 && first < s->profile_count && count <= s->profile_count - first);
-    struct pprof_writer w = {.d = b->dictionary, .profiles = &s->profiles[first], .count = count, .out = out};
+    struct pprof_writer w = {
+        .d = b->dictionary, .profiles = &s->profiles[first], .count = count, .how = how, .out = out};
     struct header h = {.comments = NULL};
     for (uint32_t i = 1; i < count; i++)
         CHECK(same_samples(w.profiles[i].columns, w.profiles->columns));
@@ -275,4 +294,11 @@ enum err_code pprof_encode(const struct batch *b, const struct scope *s, uint32_
     header_fini(&h);
     pprof_writer_fini(&w);
     return code;
+}
+
+enum err_code pprof_encode(const struct batch *b, const struct scope *s, uint32_t first, uint32_t count,
+                           struct buf *out, uint64_t *lost_out, struct err *e)
+{
+    static const struct pprof_emission as_it_is = {.plain_types = false};
+    return pprof_encode_as(b, s, first, count, &as_it_is, out, lost_out, e);
 }

@@ -27,6 +27,7 @@ struct pprof_writer {
     const struct dictionary *d;
     const struct profile *profiles; // of the group
     uint32_t count;
+    const struct pprof_emission *how;
     struct buf *out;
     uint64_t lost;
     bool no_memory;
@@ -42,7 +43,7 @@ struct pprof_writer {
     size_t set_count, set_capacity;
     struct buf labels;
     struct pprof_link_texts *link_texts; // by link
-    struct arena texts;                  // of them
+    struct arena texts;                  // of them, and of types
 };
 
 bool pprof_writer_failed(const struct pprof_writer *w);

@@ -264,11 +264,11 @@ static uint64_t duration_of(const struct speedscope_profile *p, const struct uni
 
 static uint32_t name_set(struct speedscope_reader *r, struct bytes name)
 {
-    if (name.len == 0)
-        return 0;
     const struct value v = value_string(name);
-    const uint32_t attribute = builder_attribute(r->builder, builder_string_text(r->builder, "profile_name"), 0, &v);
-    return builder_attribute_set(r->builder, &attribute, 1);
+    uint32_t attribute = 0;
+    if (name.len > 0)
+        attribute = builder_attribute(r->builder, builder_string_text(r->builder, "profile_name"), 0, &v);
+    return decode_profile_attributes(r->options, r->builder, &attribute, name.len > 0);
 }
 
 static bool read_profile(struct speedscope_reader *r, struct json_reader *j)

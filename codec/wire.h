@@ -28,7 +28,7 @@ bool wire_next(struct wire_reader *r, struct wire_field *f);
 // The same for callers that read the tag themselves, to have a fast path for the fields they expect.
 bool wire_value(struct wire_reader *r, uint64_t tag, struct wire_field *f);
 uint64_t wire_varint_slow(struct wire_reader *r);
-size_t wire_count_varints(struct bytes packed); // that end in it; whether they are good is not looked at
+size_t wire_count_varints(struct bytes b); // packed ones: those that end in b; whether they are good is not looked at
 static inline uint64_t wire_varint(struct wire_reader *r)
 {
     const uint8_t *at = r->at;

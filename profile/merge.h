@@ -35,6 +35,16 @@ enum err_code batch_select_resources(struct batch *b, uint32_t first, uint32_t c
 enum err_code batch_split_half(struct batch *b, struct batch **first_out, struct batch **second_out,
                                struct err *e) MUST_USE;
 
+// What is in front of a profile of b, and the rest from it on, which is not nothing.
+struct profile_position {
+    uint32_t resource, scope, profile;
+};
+enum err_code batch_split_at(struct batch *b, struct profile_position at, struct batch **first_out,
+                             struct batch **second_out, struct err *e) MUST_USE;
+
+// Gives *b, which may be a part of something larger, a dictionary with nothing but what it needs.
+enum err_code batch_own_dictionary(struct batch **b, struct err *e) MUST_USE;
+
 // Parts of at most max_samples samples each (> 0), in order. parts_out is malloc'ed, the caller unrefs each.
 enum err_code batch_split(struct batch *b, uint64_t max_samples, struct batch ***parts_out, size_t *count_out,
                           struct err *e) MUST_USE;

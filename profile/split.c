@@ -190,6 +190,28 @@ enum err_code batch_split_half(struct batch *b, struct batch **first_out, struct
     return code;
 }
 
+enum err_code batch_split_at(struct batch *b, struct profile_position at, struct batch **first_out,
+                             struct batch **second_out, struct err *e)
+{
+    CHECK(at.resource < b->resource_count);
+    return cut_in_two(b, (struct place){.resource = at.resource, .scope = at.scope, .profile = at.profile}, first_out,
+                      second_out, e);
+}
+
+enum err_code batch_own_dictionary(struct batch **b, struct err *e)
+{
+    struct batch *own;
+    struct builder *builder = builder_create(0);
+    builder_add_batch(builder, *b);
+    enum err_code rc = builder_finish(builder, &own, e);
+    builder_destroy(&builder);
+    if (rc != ERR_OK)
+        return rc;
+    batch_unref(b);
+    *b = own;
+    return ERR_OK;
+}
+
 // Cutting into many: groups are laid into parts one after the other.
 struct packer {
     uint64_t max_samples, room; // left in the open part

@@ -17,6 +17,7 @@ enum {
     SMALL_HEADERS = 16,
     SLOW = 32,
     LEAVES = 64,
+    TRAILERS = 128,
     SLOW_PIECE_MS = 4000
 };
 
@@ -30,12 +31,15 @@ static void answer_waiting(struct fake_link *f)
 
 static void start(struct fake_link *f, const uint8_t parameters[PARAMETERS])
 {
+    static const struct http_header trailer = {"grpc-status", "0"};
     uint8_t flags = parameters[1];
     fake_link_init(f);
     f->limits.max_header_bytes = (flags & SMALL_HEADERS) != 0 ? 128 : 4096;
     f->defers = (flags & DEFERS) != 0;
     f->own_refusals = (flags & OWN_REFUSALS) != 0;
     f->reserve_max = (flags & LITTLE_MEMORY) != 0 ? 64 : SIZE_MAX;
+    f->trailers = &trailer;
+    f->trailer_count = (flags & TRAILERS) != 0;
     f->max_body = BODY_UNIT_BYTES * (size_t)parameters[2];
     fake_link_start(f, http1_server_create);
 }

@@ -304,6 +304,41 @@ static uint32_t made_attribute(struct made *m, const char *key, struct value v)
     return builder_attribute(m->b, builder_string_text(m->b, key), 0, &v);
 }
 
+static void a_peer_may_wish_otherwise(void **state)
+{
+    (void)state;
+    static const struct pprof_emission how = {.plain_types = true, .time_nanos = 42};
+    const uint64_t location = 1;
+    const int64_t values[] = {1, 2};
+    struct pprof_bytes p;
+    struct buf out;
+    struct err e;
+    pprof_bytes_init(&p);
+    pprof_bytes_type(&p, "wall-cpu", "nano-seconds");
+    pprof_bytes_type(&p, "count", "count");
+    pprof_bytes_function(&p, 1, "wall-cpu"); // a function may be called so
+    pprof_bytes_location(&p, 1, 0, 0, 1);
+    pprof_bytes_sample(&p, &location, 1, values, 2, NULL, 0);
+    pprof_bytes_number(&p, 9, 1700000000000000);
+    pprof_bytes_number(&p, 14, pprof_bytes_text(&p, "wall-cpu"));
+    struct decode_options o = {.now_nanos = 1750000000000000000};
+    struct batch *b = decode_good_with(buf_bytes(&p.out), &o, NULL);
+    buf_init(&out, SIZE_MAX);
+    assert_int_equal(pprof_encode_as(b, scope_of(b), 0, 2, &how, &out, NULL, &e), ERR_OK);
+    const struct bytes file = buf_bytes(&out);
+    struct wire_field type, function;
+    assert_type(file, 0, "wall_cpu");
+    assert_type(file, 1, "count");
+    assert_text_field(file, number_field(file, 14), "wall_cpu");
+    assert_true(find_field(file, 1, 0, &type) && find_field(file, 5, 0, &function));
+    assert_text_field(file, number_field(type.bytes, 2), "nano-seconds");
+    assert_text_field(file, number_field(function.bytes, 2), "wall-cpu");
+    assert_int_equal(number_field(file, 9), 42);
+    buf_fini(&out);
+    batch_unref(&b);
+    pprof_bytes_fini(&p);
+}
+
 static void groups_end_where_files_differ(void **state)
 {
     (void)state;
@@ -553,7 +588,8 @@ int main(void)
         cmocka_unit_test(other_shapes_are_summed),       cmocka_unit_test(what_labels_cannot_say_is_counted),
         cmocka_unit_test(comments_in_both_spellings),    cmocka_unit_test(build_ids_by_rank),
         cmocka_unit_test(anything_can_be_written),       cmocka_unit_test(a_full_buffer_is_a_limit),
-        cmocka_unit_test(any_allocation_may_fail),       cmocka_unit_test(the_corpus_comes_back),
+        cmocka_unit_test(any_allocation_may_fail),       cmocka_unit_test(a_peer_may_wish_otherwise),
+        cmocka_unit_test(the_corpus_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
