@@ -18,13 +18,17 @@ enum auth_result {
 
 enum { AUTH_IDENTITY_SIZE = 64 };
 
+#define AUTH_KEY_SERVER "Server"
+#define AUTH_KEY_BROWSER "Browser" // known, but may not send
+
 struct auth_attempt; // what a SLOW check left to do
 
 struct auth_answer {
     char identity[AUTH_IDENTITY_SIZE]; // ACCEPTED: who; "" = known, but without a name
     const char *reason;                // REFUSED, BUSY: one of few literals, e.g. "no credentials"; lives for ever
     const char *challenge;             // REFUSED: the value of WWW-Authenticate; lives for ever
-    struct auth_attempt *attempt;      // SLOW: goes to verify or forget, exactly once
+    const char *key_type;         // AUTH_KEY_*, also of one that is known but REFUSED for sending; NULL = not known
+    struct auth_attempt *attempt; // SLOW: goes to verify or forget, exactly once
 };
 
 struct authenticator_ops {

@@ -25,7 +25,8 @@ struct http1_server {
     struct buf pending; // received behind the request
     struct buf out;     // heads
     struct buf body;    // of the answer
-    size_t out_sent, body_sent;
+    struct buf tail;    // of a body in chunks: the last one, and trailers
+    size_t out_sent, body_sent, tail_sent;
     uint64_t since_ms; // the phase began
     uint64_t received; // bytes of this body
 };
@@ -48,11 +49,11 @@ static void write_header(struct buf *out, const char *name, const char *value)
     buf_add_text(out, "\r\n");
 }
 
-static void write_headers(struct buf *out, const struct http_answer *a)
+static void write_headers(struct buf *out, const struct http_header *headers, size_t count)
 {
-    for (size_t i = 0; i < a->header_count; i++)
-        if (http_answer_takes(&a->headers[i]))
-            write_header(out, a->headers[i].name, a->headers[i].value);
+    for (size_t i = 0; i < count; i++)
+        if (http_answer_takes(&headers[i]))
+            write_header(out, headers[i].name, headers[i].value);
 }
 
 static const char *connection_header(const struct http1_server *s)
@@ -69,6 +70,24 @@ static bool can_drop_rest(const struct http1_server *s)
     return r->content_length >= 0 && r->content_length <= DROP_MAX_BYTES && !r->expects_continue;
 }
 
+// Trailers need a body in chunks: here it is one.
+static void write_framing(struct http1_server *s, const struct http_answer *a, size_t len)
+{
+    if (a->trailer_count == 0 || s->request.is_old) {
+        buf_add_format(&s->out, "Content-Length: %zu\r\n", len);
+        return;
+    }
+    buf_add_text(&s->out, "Transfer-Encoding: chunked\r\n");
+    for (size_t i = 0; i < a->trailer_count; i++)
+        if (http_answer_takes(&a->trailers[i]))
+            write_header(&s->out, "Trailer", a->trailers[i].name);
+    if (s->head_only)
+        return;
+    buf_add_text(&s->tail, len > 0 ? "\r\n0\r\n" : "0\r\n");
+    write_headers(&s->tail, a->trailers, a->trailer_count);
+    buf_add_text(&s->tail, "\r\n");
+}
+
 static void begin_answer(struct http1_server *s, const struct http_answer *a)
 {
     bool bodiless = a->status == 204 || a->status == 304;
@@ -77,12 +96,14 @@ static void begin_answer(struct http1_server *s, const struct http_answer *a)
     s->deaf = s->close_after;
     buf_add_format(&s->out, "HTTP/1.1 %d %s\r\n", a->status, http_reason(a->status));
     write_header(&s->out, "Date", s->engine.link->date(s->engine.link));
-    write_headers(&s->out, a);
+    write_headers(&s->out, a->headers, a->header_count);
     if (!bodiless)
-        buf_add_format(&s->out, "Content-Length: %zu\r\n", len);
+        write_framing(s, a, len);
     buf_add_text(&s->out, connection_header(s));
     buf_add_text(&s->out, "\r\n");
     if (len > 0 && !s->head_only) {
+        if (s->tail.len > 0)
+            buf_add_format(&s->out, "%zx\r\n", len);
         s->body = *a->body;
         *a->body = (struct buf){0};
     }
@@ -95,8 +116,9 @@ static void on_answer(struct http_engine *e, struct http_exchange *x, const stru
     struct http1_server *s = of(e);
     CHECK(s->x == x);
     begin_answer(s, a);
-    if (!buf_ok(&s->out)) { // memory is out, or headers without end: nothing sensible can be said
+    if (!buf_ok(&s->out) || !buf_ok(&s->tail)) { // memory is out, or headers without end: nothing sensible can be said
         buf_clear(&s->out);
+        buf_clear(&s->tail);
         buf_fini(&s->body);
         s->close_after = s->deaf = true;
     }
@@ -237,6 +259,16 @@ static size_t take(const struct buf *from, size_t *sent, uint8_t *room, size_t s
     return n;
 }
 
+static void clear_sent(struct http1_server *s)
+{
+    buf_fini(&s->out);
+    buf_init(&s->out, ANSWER_HEAD_MAX_BYTES);
+    buf_fini(&s->body);
+    buf_fini(&s->tail);
+    buf_init(&s->tail, ANSWER_HEAD_MAX_BYTES);
+    s->out_sent = s->body_sent = s->tail_sent = 0;
+}
+
 static size_t produce(struct http_engine *e, uint8_t *room, size_t size)
 {
     struct http1_server *s = of(e);
@@ -244,12 +276,10 @@ static size_t produce(struct http_engine *e, uint8_t *room, size_t size)
     for (int i = 0; i < PIPELINED_AT_ONCE; i++) {
         n += take(&s->out, &s->out_sent, room + n, size - n);
         n += take(&s->body, &s->body_sent, room + n, size - n);
-        if (s->out_sent < s->out.len || s->body_sent < s->body.len)
+        n += take(&s->tail, &s->tail_sent, room + n, size - n);
+        if (s->out_sent < s->out.len || s->body_sent < s->body.len || s->tail_sent < s->tail.len)
             return n;
-        buf_fini(&s->out);
-        buf_init(&s->out, ANSWER_HEAD_MAX_BYTES);
-        buf_fini(&s->body);
-        s->out_sent = s->body_sent = 0;
+        clear_sent(s);
         if (!s->answered || !s->ended || s->close_after)
             return n;
         next_request(s);
@@ -266,7 +296,7 @@ static bool is_idle(const struct http_engine *e)
 static bool is_finished(const struct http_engine *e)
 {
     const struct http1_server *s = of(e);
-    if (s->x != NULL || s->out.len > 0 || s->body.len > 0)
+    if (s->x != NULL || s->out.len > 0 || s->body.len > 0 || s->tail.len > 0)
         return false;
     return s->close_after || (s->draining && is_idle(e));
 }
@@ -318,6 +348,7 @@ static void destroy(struct http_engine *e)
     buf_fini(&s->pending);
     buf_fini(&s->out);
     buf_fini(&s->body);
+    buf_fini(&s->tail);
     free(s);
 }
 
@@ -342,6 +373,7 @@ struct http_engine *http1_server_create(struct http_link *link)
     http1_request_init(&s->request, link->limits->max_header_bytes, on_body, s);
     buf_init(&s->pending, READ_BODY_BYTES);
     buf_init(&s->out, ANSWER_HEAD_MAX_BYTES);
+    buf_init(&s->tail, ANSWER_HEAD_MAX_BYTES);
     s->since_ms = now(s);
     return &s->engine;
 }

@@ -30,7 +30,7 @@ static uint64_t to_ms(int64_t nanos, uint64_t default_seconds)
     return nanos < 0 ? HTTP_NEVER : ((uint64_t)nanos + NANOS_PER_MS - 1) / NANOS_PER_MS;
 }
 
-static void set_limits(struct http_server *s, const struct http_server_options *o)
+void http_server_limit(struct http_server *s, const struct http_server_options *o)
 {
     s->limits = (struct http_limits){
         .max_streams = o->max_streams > 0 ? o->max_streams : STREAMS,
@@ -132,7 +132,7 @@ enum err_code http_server_create(uv_loop_t *loop, const struct http_server_optio
     s->protocols = options->protocols != 0 ? options->protocols : HTTP_SERVE_1 | HTTP_SERVE_2;
     s->proxy_protocol = options->proxy_protocol;
     s->handshakes_left = HANDSHAKES_PER_TURN;
-    set_limits(s, options);
+    http_server_limit(s, options);
     enum err_code code = options->tls != NULL ? tls_server_create(options->tls, &s->tls, e) : ERR_OK;
     if (code == ERR_OK)
         code = listener_create(loop, options->endpoint, on_waiting, s, &s->listener, e);

@@ -48,7 +48,7 @@ struct http_answer {
     const struct http_header *headers; // copied; Content-Length, Connection and Date are ours
     size_t header_count;
     struct buf *body;                   // taken and left empty; NULL = none
-    const struct http_header *trailers; // copied; HTTP/2 only
+    const struct http_header *trailers; // copied; to HTTP/1.0 they are not sent
     size_t trailer_count;
 };
 
@@ -108,6 +108,9 @@ enum err_code http_server_create(uv_loop_t *loop, const struct http_server_optio
                                  struct err *e) MUST_USE;
 int http_server_port(const struct http_server *s); // 0 on a Unix socket
 uint32_t http_server_connections(const struct http_server *s);
+
+// Other limits than those it was made with: the numbers of options but for tls_reload, for connections to come.
+void http_server_limit(struct http_server *s, const struct http_server_options *options);
 
 // Back-pressure: neither accepts nor reads while paused. What is answered is still sent.
 void http_server_pause(struct http_server *s, bool paused);

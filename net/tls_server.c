@@ -16,6 +16,26 @@ struct tls_server {
     BIO_METHOD *bio_method;
 };
 
+static bool texts_equal(const char *const *a, size_t a_count, const char *const *b, size_t b_count)
+{
+    bool equal = a_count == b_count;
+    for (size_t i = 0; equal && i < a_count; i++)
+        equal = a[i] == b[i] || (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0);
+    return equal;
+}
+
+bool tls_server_options_equal(const struct tls_server_options *a, const struct tls_server_options *b)
+{
+    const struct tls_parameters *p = &a->parameters, *q = &b->parameters;
+    const char *const ours[] = {a->cert_file,      a->cert_pem,    a->key_file,   a->key_pem,
+                                a->client_ca_file, p->min_version, p->max_version};
+    const char *const theirs[] = {b->cert_file,      b->cert_pem,    b->key_file,   b->key_pem,
+                                  b->client_ca_file, q->min_version, q->max_version};
+    return texts_equal(ours, COUNT_OF(ours), theirs, COUNT_OF(theirs)) &&
+           texts_equal(p->cipher_suites, p->cipher_suite_count, q->cipher_suites, q->cipher_suite_count) &&
+           texts_equal(p->curves, p->curve_count, q->curves, q->curve_count);
+}
+
 static enum err_code load_client_ca(const struct tls_server *t, SSL_CTX *ctx, struct err *e)
 {
     if (t->material.ca_file == NULL)

@@ -14,6 +14,9 @@ struct tls_server_options {
     struct tls_parameters parameters;
 };
 
+// The same files, texts and parameters.
+bool tls_server_options_equal(const struct tls_server_options *a, const struct tls_server_options *b);
+
 struct tls_server;
 
 // Copies the options and loads the files: every error is told here.

@@ -69,6 +69,7 @@ void fake_env_init(struct fake_env *f, unsigned workers)
         .metrics = metrics_create(),
         .clock = &clock_system,
         .service = f,
+        .listeners = &f->listeners,
         .find_storage = find_storage,
         .find_authenticator = find_authenticator,
         .health = health,

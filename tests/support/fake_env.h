@@ -13,6 +13,7 @@
 struct fake_env {
     struct loop loop;
     struct component_env env;
+    struct shared_listener *listeners;
     struct budget budget;
     struct log *log;
     FILE *log_stream;

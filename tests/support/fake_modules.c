@@ -13,6 +13,7 @@ enum encode { ENCODE_OK, ENCODE_INVALID, ENCODE_MEMORY };
 struct fake_settings { // of all kinds
     int fail, action, answer, encode;
     int64_t batches, failures, records, record_bytes;
+    struct config_strings endpoints;
 };
 
 static const char *const fail_names[] = {"never", "create", "start", NULL};
@@ -27,6 +28,7 @@ static const char *const encode_names[] = {"ok", "invalid", "memory", NULL};
 static const struct field receiver_fields[] = {
     FAIL_ROW,
     {.name = "batches", .type = FIELD_INT, .offset = SETTING(batches), .default_text = "1"},
+    {.name = "endpoints", .type = FIELD_STRING_LIST, .offset = SETTING(endpoints)},
     {.name = NULL},
 };
 static const struct field processor_fields[] = {
@@ -104,6 +106,14 @@ struct planned_delivery {
 static struct fake_world *receiver_world(const struct receiver *r)
 {
     return CONTAINER_OF(r->module, struct fake_world, receiver);
+}
+
+static size_t receiver_endpoints(const void *settings, const char *out[RECEIVER_ENDPOINTS])
+{
+    const struct fake_settings *s = settings;
+    for (size_t i = 0; i < s->endpoints.count; i++)
+        out[i] = s->endpoints.items[i];
+    return s->endpoints.count;
 }
 
 static enum err_code receiver_create(struct receiver *self, const void *settings, struct err *e)
@@ -429,6 +439,7 @@ static void fill_modules(struct fake_world *w)
 {
     w->receiver = (struct receiver_module){.module = describe("fake", sizeof(struct fake_receiver), receiver_fields),
                                            .transports = {"test"},
+                                           .endpoints = receiver_endpoints,
                                            .create = receiver_create,
                                            .start = receiver_start,
                                            .close = receiver_close,

@@ -328,6 +328,65 @@ static void test_drain(void **state)
     fake_link_fini(&f);
 }
 
+static void test_trailers(void **state)
+{
+    (void)state;
+    static const struct http_header trailers[] = {{"grpc-status", "3"}, {"bad name", "x"}, {"grpc-message", "no"}};
+#define TRAILER_HEAD                                                                                                   \
+    "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nTransfer-Encoding: chunked\r\n"                         \
+    "Trailer: grpc-status\r\nTrailer: grpc-message\r\n\r\n"
+    static const struct {
+        const char *request, *answer;
+    } cases[] = {
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20\r\n\r\n01234567890123456789",
+         TRAILER_HEAD "14\r\n01234567890123456789\r\n0\r\ngrpc-status: 3\r\ngrpc-message: no\r\n\r\n"},
+        {GET("/"), TRAILER_HEAD "0\r\ngrpc-status: 3\r\ngrpc-message: no\r\n\r\n"},
+        {"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", TRAILER_HEAD},
+        {"POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nab",
+         "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\n"
+         "Connection: keep-alive\r\n\r\nab"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fake_link f;
+        begin(&f);
+        f.trailers = trailers;
+        f.trailer_count = COUNT_OF(trailers);
+        for (int again = 0; again < 2; again++) { // on the same connection
+            assert_true(feed(&f, cases[i].request));
+            says(&f, cases[i].answer);
+            assert_false(fake_link_finished(&f));
+            assert_true(f.engine->ops->is_idle(f.engine));
+        }
+        fake_link_fini(&f);
+    }
+}
+
+// Into any room, however small.
+static void test_trailers_in_pieces(void **state)
+{
+    (void)state;
+    static const struct http_header trailer = {"grpc-status", "0"};
+    uint8_t room[8];
+    for (size_t size = 1; size < sizeof room; size++) {
+        struct fake_link f;
+        struct buf all;
+        begin(&f);
+        f.trailers = &trailer;
+        f.trailer_count = 1;
+        buf_init(&all, 1000);
+        const char *request = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" GET("/");
+        f.engine->ops->receive(f.engine, bytes_from_text(request));
+        for (size_t n; (n = f.engine->ops->produce(f.engine, room, size)) > 0;)
+            buf_add(&all, room, n);
+        buf_add_byte(&all, 0);
+        const char *text = (const char *)all.data;
+        assert_int_equal(count(text, "grpc-status: 0\r\n\r\n"), 2);
+        assert_non_null(strstr(text, "\r\n\r\n3\r\nabc\r\n0\r\ngrpc-status: 0\r\n\r\nHTTP/1.1 200"));
+        buf_fini(&all);
+        fake_link_fini(&f);
+    }
+}
+
 static void test_headers_of_answers(void **state)
 {
     (void)state;
@@ -348,9 +407,12 @@ static void test_headers_of_answers(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
+    const struct http_header trailer = {"grpc-status", "0"};
     for (size_t n = 1;; n++) {
         struct fake_link f;
         begin(&f);
+        f.trailers = &trailer;
+        f.trailer_count = 1;
         mem_fail_from(n);
         feed(&f, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
         size_t calls = mem_fail_count();
@@ -379,6 +441,8 @@ int main(void)
         cmocka_unit_test(test_slow_but_steady_body),
         cmocka_unit_test(test_waiting_has_no_deadline),
         cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_trailers),
+        cmocka_unit_test(test_trailers_in_pieces),
         cmocka_unit_test(test_headers_of_answers),
         cmocka_unit_test(test_no_memory),
     };
