@@ -53,11 +53,18 @@ static void branch_take(struct consumer *self, struct delivery d)
     delivery_end(&d, &v);
 }
 
+static bool branch_has_room(struct consumer *self, struct verdict *refusal)
+{
+    const struct branch *b = (const struct branch *)self;
+    return b->instance->queue == NULL || queue_has_room(b->instance->queue, refusal);
+}
+
 struct branch *branch_create(struct instance *exporter)
 {
     struct branch *b = MEM_NEW(struct branch);
     const struct metric_label label = {"exporter", exporter->plan->id};
     b->consumer.take = branch_take;
+    b->consumer.has_room = branch_has_room;
     b->instance = exporter;
     b->failed = metrics_series(exporter->component->env->metrics, &failed_family, &label, 1);
     return b;

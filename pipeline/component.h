@@ -16,6 +16,7 @@ struct storage;
 struct authenticator;
 struct service_health;
 struct exporter_health;
+struct shared_listener;
 
 // What the service offers to its components; the same for all.
 struct component_env {
@@ -24,6 +25,8 @@ struct component_env {
     struct metrics *metrics;
     const struct clock *clock;
     void *service;
+    // Those that are open and may be shared (net/shared_server.h).
+    struct shared_listener **listeners;
     // The storage of an extension by id ("file_storage/a"); NULL with e set if there is none.
     struct storage *(*find_storage)(void *service, const char *extension_id, struct err *e);
     // The authenticator of an extension that has the role (enum auth_role); NULL with e set if there is none.

@@ -55,11 +55,19 @@ struct delivery {
 struct consumer {
     // Takes the delivery over. On a worker thread; may run on several at once; must not block.
     void (*take)(struct consumer *self, struct delivery d);
+    // Any thread: false while any delivery would be refused for want of room in a sending queue. NULL = it never is.
+    bool (*has_room)(struct consumer *self, struct verdict *refusal);
 };
 
 static inline void consumer_take(struct consumer *c, struct delivery d)
 {
     c->take(c, d);
+}
+
+// A guess that is cheap: spares reading what would be refused anyway.
+static inline bool consumer_has_room(struct consumer *c, struct verdict *refusal)
+{
+    return c->has_room == NULL || c->has_room(c, refusal);
 }
 
 // Starts a delivery. Takes over one reference of batch and charged_bytes of the budget (given back when the

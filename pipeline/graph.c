@@ -30,13 +30,22 @@ static void fanout_take(struct consumer *self, struct delivery d)
     consumer_take(f->targets[f->count - 1], d);
 }
 
+static bool fanout_has_room(struct consumer *self, struct verdict *refusal)
+{
+    const struct fanout *f = (const struct fanout *)self;
+    bool room = true;
+    for (size_t i = 0; room && i < f->count; i++)
+        room = consumer_has_room(f->targets[i], refusal);
+    return room;
+}
+
 // The consumer itself when there is one, else a fan-out over all.
 static struct consumer *join(struct graph *g, struct consumer **targets, size_t count)
 {
     if (count == 1)
         return targets[0];
     struct fanout *f = arena_alloc(&g->arena, sizeof *f);
-    f->consumer.take = fanout_take;
+    f->consumer = (struct consumer){fanout_take, fanout_has_room};
     f->targets = targets;
     f->count = count;
     return &f->consumer;

@@ -238,6 +238,19 @@ bool queue_reserve(struct queue *q, struct record *r, struct verdict *refusal)
     return false;
 }
 
+bool queue_has_room(struct queue *q, struct verdict *refusal)
+{
+    if (q->options.settings->on_full != QUEUE_REFUSE)
+        return true;
+    pthread_mutex_lock(&q->lock);
+    size_t load = queue_load(q);
+    bool room = load == 0 || load < (size_t)q->options.settings->queue_size;
+    if (!room)
+        refuse(q, refusal);
+    pthread_mutex_unlock(&q->lock);
+    return room;
+}
+
 void queue_cancel(struct queue *q, struct record *r)
 {
     pthread_mutex_lock(&q->lock);
@@ -322,6 +335,11 @@ void queue_commit(struct queue *q, struct record *r)
 const struct record *send_record(const struct send *s)
 {
     return s->record;
+}
+
+void send_doubt(struct send *s)
+{
+    s->record->doubts++;
 }
 
 static void attempt(struct send *s)

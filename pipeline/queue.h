@@ -49,12 +49,16 @@ struct queue *queue_create(const struct queue_options *options);
 // record is not wanted or something older makes room: both count as room here, see queue_commit.
 bool queue_reserve(struct queue *q, struct record *r, struct verdict *refusal) MUST_USE;
 void queue_cancel(struct queue *q, struct record *r);
+// Any thread: false while queue_reserve would refuse the smallest record.
+bool queue_has_room(struct queue *q, struct verdict *refusal);
 // False for a disabled queue: being in it does not mean that somebody else keeps the record.
 bool queue_holds(const struct queue *q);
 // Takes the record over. Under DROP_NEW a full queue ends it here, counted as dropped.
 void queue_commit(struct queue *q, struct record *r);
 
 const struct record *send_record(const struct send *s);
+// One more answer that may mean that the record can never be taken: see record.doubts.
+void send_doubt(struct send *s);
 // The outcome of one attempt; RETRY starts the back-off, too_large and unreadable have other records take its place in front
 // of all that waits. On the loop's thread.
 void send_done(struct send *s, const struct verdict *v);

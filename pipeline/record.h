@@ -16,6 +16,8 @@ struct record {
     unsigned encoding, compression, layout;
     unsigned refused_layouts; // in which the peer could not read what is in it: a bit for each
     char *first_refusal;      // its words for the first; malloc'ed, owned; NULL = none
+    uint32_t time_shift;      // of its profile, from the time that it had (ns)
+    unsigned doubts;          // answers that may mean that it can never be taken
     size_t raw_bytes;         // before compression
     uint64_t profiles, samples;
     // What the exporter's authenticator asks of the profiles: the values of its attributes, NULL = none. One malloc'ed

@@ -8,6 +8,7 @@
 #include "pipeline/graph.h"
 #include "pipeline/health.h"
 #include "pipeline/trim.h"
+#include "receivers/receiver.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -36,6 +37,7 @@ struct service {
     struct loop *loops;
     unsigned loop_count;
     struct component_env env;
+    struct shared_listener *listeners; // the first of a list; its users keep it
     struct arena arena;
     struct instance *instances[KIND_COUNT];
     struct instance metrics_page;
@@ -214,19 +216,50 @@ static void register_metrics(struct service *s)
     metric_set(metrics_series(s->metrics, &version, &label, 1), 1);
 }
 
-static struct loop *loop_for(struct service *s, size_t index)
+static size_t endpoints_of(const struct component_plan *p, const char *out[RECEIVER_ENDPOINTS])
 {
-    return &s->loops[index % s->loop_count];
+    if (p->kind != KIND_RECEIVER)
+        return 0;
+    const struct receiver_module *m = CONTAINER_OF(p->module, struct receiver_module, module);
+    return m->endpoints != NULL ? m->endpoints(p->settings, out) : 0;
+}
+
+static bool share_endpoint(const struct component_plan *a, const struct component_plan *b)
+{
+    const char *ours[RECEIVER_ENDPOINTS], *theirs[RECEIVER_ENDPOINTS];
+    size_t our_count = endpoints_of(a, ours), their_count = our_count > 0 ? endpoints_of(b, theirs) : 0;
+    for (size_t i = 0; i < our_count; i++)
+        for (size_t j = 0; j < their_count; j++)
+            if (strcmp(ours[i], theirs[j]) == 0)
+                return true;
+    return false;
+}
+
+// The loop of each component of a kind: one after the other, but those that share a listener have the same.
+static void place(const struct service *s, struct component_plan *const *plans, size_t count, unsigned *loops)
+{
+    for (size_t i = 0; i < count; i++) {
+        loops[i] = (unsigned)(i % s->loop_count);
+        for (size_t j = 0; j < i; j++) {
+            if (loops[j] == loops[i] || !share_endpoint(plans[i], plans[j]))
+                continue;
+            for (size_t k = 0, old = loops[i]; k <= i; k++)
+                if (loops[k] == old)
+                    loops[k] = loops[j];
+        }
+    }
 }
 
 static enum err_code create_kind(struct service *s, enum component_kind kind, struct err *e)
 {
     size_t count = kind_count(s, kind);
+    struct component_plan *const *plans = s->options->plan->components[kind].items;
+    unsigned *loops = arena_alloc(&s->arena, count * sizeof *loops);
+    place(s, plans, count, loops);
     s->instances[kind] = mem_alloc(count * sizeof(struct instance));
     for (size_t i = 0; i < count; i++) {
-        const struct component_plan *plan = s->options->plan->components[kind].items[i];
-        enum err_code rc =
-            instance_create(&s->instances[kind][i], plan, loop_for(s, i), &s->env, s->log, &s->arena, &s->owner, e);
+        enum err_code rc = instance_create(&s->instances[kind][i], plans[i], &s->loops[loops[i]], &s->env, s->log,
+                                           &s->arena, &s->owner, e);
         if (rc != ERR_OK)
             return rc;
     }
@@ -596,15 +629,8 @@ int service_run(const struct service_options *options)
     init_threads(&s);
     register_metrics(&s);
     s.owner = (struct instance_owner){&s.loops[0], on_instance_stopped};
-    s.env = (struct component_env){s.workers,
-                                   &s.budget,
-                                   s.metrics,
-                                   s.clock,
-                                   &s,
-                                   find_storage,
-                                   find_authenticator,
-                                   read_health,
-                                   read_exporter_health,
+    s.env = (struct component_env){s.workers,    &s.budget,    s.metrics,          s.clock,     &s,
+                                   &s.listeners, find_storage, find_authenticator, read_health, read_exporter_health,
                                    request_stop};
     handle_signals(&s);
     if (start_all(&s, &e) == ERR_OK) {

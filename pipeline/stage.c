@@ -141,6 +141,11 @@ static void register_metrics(struct stage *s, const char *pipeline_id)
     s->nanos = metrics_series(m, &nanos_family, labels, 2);
 }
 
+static bool stage_has_room(struct consumer *self, struct verdict *refusal)
+{
+    return consumer_has_room(((struct stage *)self)->next, refusal);
+}
+
 struct stage *stage_create(struct instance *processor, const char *pipeline_id, struct consumer *next)
 {
     struct stage *s = MEM_NEW(struct stage);
@@ -148,6 +153,7 @@ struct stage *stage_create(struct instance *processor, const char *pipeline_id, 
     s->instance = processor;
     s->next = next;
     s->consumer.take = p->module->serial ? mailbox_take : stage_take;
+    s->consumer.has_room = stage_has_room;
     if (p->module->serial)
         mailbox_join(processor);
     register_metrics(s, pipeline_id);

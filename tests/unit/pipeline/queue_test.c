@@ -86,8 +86,12 @@ static void test_refuse_when_full(void **state)
     struct shared s;
     struct peer p;
     struct told told[4], more;
+    struct verdict refusal;
     open_peer(&s, &p, 1000);
+    assert_true(queue_has_room(p.queue, &refusal));
     fill(&p, told);
+    assert_false(queue_has_room(p.queue, &refusal));
+    assert_non_null(strstr(refusal.text, "3 of 3 requests"));
     offer(&p, &more, 100, 50);
     shared_run(&s);
     assert_int_equal(more.held, 0);
@@ -113,6 +117,7 @@ static void test_drop_new_when_full(void **state)
     open_peer(&s, &p, 1000);
     p.settings.on_full = QUEUE_DROP_NEW;
     fill(&p, told);
+    assert_true(queue_has_room(p.queue, NULL)); // what does not fit is dropped, not refused
     offer(&p, &more, 100, 50);
     shared_run(&s);
     assert_int_equal(more.final, 1);

@@ -113,6 +113,32 @@ static void test_delivers_all(int loops)
 }
 BOTH_LOOPS(test_delivers_all)
 
+static unsigned loop_of(const struct run *r, const char *id)
+{
+    return service_component(r->service.service, KIND_RECEIVER, id)->loop->index;
+}
+
+// Receivers are spread over the loops, but those that share a listener are together, also by way of a third.
+static void receivers_that_share_are_on_one_loop(void **state)
+{
+    (void)state;
+    struct run r;
+    start(&r, 3,
+          "receivers: {fake/a: {endpoints: [x]}, fake/b: {endpoints: [y]}, fake/c: , fake/d: {endpoints: [z, y]}, "
+          "fake/e: "
+          "{endpoints: [z, x]}, fake/f: {endpoints: [w]}}\nexporters: {fake: }",
+          "profiles: {receivers: [fake/a, fake/b, fake/c, fake/d, fake/e, fake/f], exporters: [fake]}");
+    fake_service_wait_ready(&r.service);
+    assert_int_equal(loop_of(&r, "fake/a"), loop_of(&r, "fake/e"));
+    assert_int_equal(loop_of(&r, "fake/b"), loop_of(&r, "fake/d"));
+    assert_int_equal(loop_of(&r, "fake/d"), loop_of(&r, "fake/e"));
+    assert_int_equal(loop_of(&r, "fake/c"), 2);
+    assert_int_equal(loop_of(&r, "fake/f"), 2);
+    fake_service_stop(&r.service);
+    (void)end(&r, 0);
+    fini(&r);
+}
+
 // Two pipelines with one receiver, one serial processor and one exporter in common.
 static void test_shared_components(int loops)
 {
@@ -313,6 +339,7 @@ BOTH_LOOPS(test_failing_extension)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(receivers_that_share_are_on_one_loop),
         TWICE(test_delivers_all),
         TWICE(test_shared_components),
         TWICE(test_stop_drains),
