@@ -12,7 +12,8 @@
 enum { MAX_TRIES = 8 }; // logins that a request may bring
 
 struct auth_attempt {
-    char *hash; // NULL: there is no such user, but that must not be told by the time it takes
+    struct auth_attempt *next; // of the same request
+    char *hash;                // NULL: there is no such user, but that must not be told by the time it takes
     char *dummy;
     struct login_key key;
     uint64_t generation;
@@ -91,6 +92,12 @@ static struct auth_attempt *make_attempt(const struct basic *b, const struct bas
     return a;
 }
 
+static void say_who(struct auth_answer *out, const char identity[AUTH_IDENTITY_SIZE])
+{
+    memcpy(out->identity, identity, AUTH_IDENTITY_SIZE);
+    out->key_type = AUTH_KEY_SERVER;
+}
+
 static void free_attempt(struct auth_attempt *a)
 {
     OPENSSL_cleanse((void *)(uintptr_t)a->password.data, a->password.len);
@@ -119,19 +126,27 @@ static enum auth_result try_login(struct basic *b, const struct basic_credential
     const struct htpasswd_entry *entry;
     const struct login_key key = login_cache_key(b->cache, c->user, c->password);
     enum auth_result result = judge(b, c, &key, &entry);
-    if (result == AUTH_ACCEPTED)
-        set_identity(out->identity, c->user);
-    else if (result == AUTH_SLOW && out->attempt == NULL && !login_cache_begin_check(b->cache, basic_now(b)))
+    if (result == AUTH_ACCEPTED) {
+        char identity[AUTH_IDENTITY_SIZE];
+        set_identity(identity, c->user);
+        say_who(out, identity);
+    } else if (result == AUTH_SLOW && !login_cache_begin_check(b->cache, basic_now(b))) {
         return AUTH_BUSY;
-    else if (result == AUTH_SLOW && out->attempt == NULL)
-        out->attempt = make_attempt(b, c, &key, entry);
+    } else if (result == AUTH_SLOW) {
+        struct auth_attempt **last = &out->attempt;
+        while (*last != NULL)
+            last = &(*last)->next;
+        *last = make_attempt(b, c, &key, entry);
+    }
     return result;
 }
 
-// Of several logins in a request the first known one counts; one that is not known yet is looked into.
+// Of several logins in a request the first known one counts; those that are not known yet are looked into.
 static enum auth_result check_logins(struct basic *b, const struct http_header *headers, size_t count,
                                      struct auth_answer *out)
 {
+    // By what they say when they are not right: one that could not be looked into might have been.
+    static const unsigned weights[] = {[AUTH_REFUSED] = 0, [AUTH_SLOW] = 1, [AUTH_BUSY] = 2, [AUTH_ACCEPTED] = 3};
     enum auth_result result = AUTH_REFUSED;
     unsigned tries = 0;
     for (size_t i = 0; i < count && tries < MAX_TRIES && result != AUTH_ACCEPTED; i++) {
@@ -141,17 +156,20 @@ static enum auth_result check_logins(struct basic *b, const struct http_header *
         enum auth_result one = try_login(b, &c, out);
         OPENSSL_cleanse(c.room, sizeof c.room);
         out->reason = "unknown user or wrong password";
-        if (one != AUTH_REFUSED && (one != AUTH_BUSY || result != AUTH_SLOW))
+        if (weights[one] > weights[result])
             result = one;
         tries++;
     }
     return result;
 }
 
-static void drop_attempt(struct basic *b, struct auth_attempt *a)
+static void drop_attempts(struct basic *b, struct auth_attempt *a)
 {
-    login_cache_end_check(b->cache, 0);
-    free_attempt(a);
+    for (struct auth_attempt *next; a != NULL; a = next) {
+        next = a->next;
+        login_cache_end_check(b->cache, 0);
+        free_attempt(a);
+    }
 }
 
 static enum auth_result check(struct authenticator *self, const struct http_header *headers, size_t count,
@@ -163,8 +181,8 @@ static enum auth_result check(struct authenticator *self, const struct http_head
     if (b->settings->htpasswd_file != NULL)
         (void)secret_file_refresh(&b->file, basic_now(b), false, &b->extension.component.log);
     enum auth_result result = check_logins(b, headers, count, out);
-    if (result != AUTH_SLOW && out->attempt != NULL) {
-        drop_attempt(b, out->attempt);
+    if (result != AUTH_SLOW) {
+        drop_attempts(b, out->attempt);
         out->attempt = NULL;
     }
     pthread_mutex_unlock(&b->lock);
@@ -187,29 +205,39 @@ static bool is_right(struct basic *b, const struct auth_attempt *a)
     return right;
 }
 
-static enum auth_result verify(struct authenticator *self, struct auth_attempt *a, struct auth_answer *out)
+static bool is_login(struct basic *b, const struct auth_attempt *a)
 {
-    struct basic *b = CONTAINER_OF(self, struct basic, authenticator);
-    *out = (struct auth_answer){.reason = "unknown user or wrong password", .challenge = CHALLENGE};
     // another request with the same login may have been faster
     pthread_mutex_lock(&b->lock);
     enum login_known known = login_cache_find(b->cache, &a->key);
     if (known != LOGIN_UNKNOWN)
         login_cache_end_check(b->cache, 0);
     pthread_mutex_unlock(&b->lock);
-    bool right = known == LOGIN_UNKNOWN ? is_right(b, a) : known == LOGIN_RIGHT;
-    if (right)
-        memcpy(out->identity, a->identity, sizeof out->identity);
-    free_attempt(a);
-    return right ? AUTH_ACCEPTED : AUTH_REFUSED;
+    return known == LOGIN_UNKNOWN ? is_right(b, a) : known == LOGIN_RIGHT;
 }
 
 static void forget(struct authenticator *self, struct auth_attempt *a)
 {
     struct basic *b = CONTAINER_OF(self, struct basic, authenticator);
     pthread_mutex_lock(&b->lock);
-    drop_attempt(b, a);
+    drop_attempts(b, a);
     pthread_mutex_unlock(&b->lock);
+}
+
+static enum auth_result verify(struct authenticator *self, struct auth_attempt *a, struct auth_answer *out)
+{
+    struct basic *b = CONTAINER_OF(self, struct basic, authenticator);
+    bool right = false;
+    *out = (struct auth_answer){.reason = "unknown user or wrong password", .challenge = CHALLENGE};
+    for (struct auth_attempt *next; a != NULL && !right; a = next) {
+        next = a->next;
+        right = is_login(b, a);
+        if (right)
+            say_who(out, a->identity);
+        free_attempt(a);
+    }
+    forget(self, a);
+    return right ? AUTH_ACCEPTED : AUTH_REFUSED;
 }
 
 const struct authenticator_ops basic_server_ops = {.check = check, .verify = verify, .forget = forget};

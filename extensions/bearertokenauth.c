@@ -19,11 +19,14 @@ enum {
 
 struct bearer_settings {
     const char *header, *scheme, *token, *filename;
-    struct config_strings tokens;
+    struct config_strings tokens, browser_tokens;
 };
+
+enum token_type { TOKEN_UNKNOWN, TOKEN_SERVER, TOKEN_BROWSER };
 
 struct digest {
     uint8_t bytes[SHA256_DIGEST_LENGTH];
+    enum token_type type;
 };
 
 struct token_list {
@@ -63,6 +66,10 @@ static const struct field bearer_fields[] = {
      .type = FIELD_STRING,
      .offset = SETTING(filename),
      .help = "tokens from a file instead: the first word of each line; read again when it changes"},
+    {.name = "browser_tokens",
+     .type = FIELD_STRING_LIST,
+     .offset = SETTING(browser_tokens),
+     .help = "more, of type Browser: known, but refused for sending"},
     {.name = NULL},
 };
 
@@ -75,9 +82,9 @@ static void tokens_fini(struct token_list *l)
     *l = (struct token_list){0};
 }
 
-static struct digest digest_of(struct bytes token)
+static struct digest digest_of(struct bytes token, enum token_type type)
 {
-    struct digest d;
+    struct digest d = {.type = type};
     SHA256(token.data, token.len, d.bytes);
     return d;
 }
@@ -98,7 +105,8 @@ static bool is_word(struct bytes token)
     return good;
 }
 
-static enum err_code tokens_add(struct token_list *l, const char *scheme, struct bytes token, struct err *e)
+static enum err_code tokens_add(struct token_list *l, const char *scheme, struct bytes token, enum token_type type,
+                                struct err *e)
 {
     void *digests = l->digests;
     if (!is_word(token) || token.len > INT32_MAX)
@@ -110,8 +118,17 @@ static enum err_code tokens_add(struct token_list *l, const char *scheme, struct
     l->digests = digests;
     if (l->count == 0)
         set_first(l, scheme, token);
-    l->digests[l->count++] = digest_of(token);
+    l->digests[l->count++] = digest_of(token, type);
     return ERR_OK;
+}
+
+static enum err_code tokens_add_all(struct token_list *l, const char *scheme, const struct config_strings *tokens,
+                                    enum token_type type, struct err *e)
+{
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < tokens->count; i++)
+        rc = tokens_add(l, scheme, bytes_from_text(tokens->items[i]), type, e);
+    return rc;
 }
 
 static struct bytes take_line(struct bytes *rest)
@@ -139,11 +156,17 @@ static enum err_code tokens_from_text(struct token_list *l, const char *scheme, 
     while (rc == ERR_OK && text.len > 0) {
         struct bytes word = first_word(take_line(&text));
         if (word.len > 0 && word.data[0] != '#')
-            rc = tokens_add(l, scheme, word, e);
+            rc = tokens_add(l, scheme, word, TOKEN_SERVER, e);
     }
     if (rc == ERR_OK && l->count == 0)
         rc = err_set(e, ERR_INVALID, "there is no token in it: it has one in each line, the first word");
     return rc;
+}
+
+// After the others: what a client sends is the first of those.
+static enum err_code add_browser_tokens(struct token_list *l, const struct bearer_settings *s, struct err *e)
+{
+    return tokens_add_all(l, s->scheme, &s->browser_tokens, TOKEN_BROWSER, e);
 }
 
 // secret_file's use.
@@ -152,6 +175,8 @@ static enum err_code use_file(void *arg, struct bytes text, struct err *e)
     struct bearer *b = arg;
     struct token_list found = {0};
     enum err_code rc = tokens_from_text(&found, b->settings->scheme, text, e);
+    if (rc == ERR_OK)
+        rc = add_browser_tokens(&found, b->settings, e);
     if (rc == ERR_OK) {
         struct token_list old = b->tokens;
         b->tokens = found;
@@ -168,10 +193,9 @@ static enum err_code tokens_load(struct bearer *b, struct err *e)
         b->file = (struct secret_file){.path = s->filename, .use = use_file, .arg = b};
         return secret_file_load(&b->file, e);
     }
-    enum err_code rc = s->token != NULL ? tokens_add(&b->tokens, s->scheme, bytes_from_text(s->token), e) : ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < s->tokens.count; i++)
-        rc = tokens_add(&b->tokens, s->scheme, bytes_from_text(s->tokens.items[i]), e);
-    return rc;
+    const struct config_strings one = {&s->token, 1};
+    enum err_code rc = tokens_add_all(&b->tokens, s->scheme, s->token != NULL ? &one : &s->tokens, TOKEN_SERVER, e);
+    return rc == ERR_OK ? add_browser_tokens(&b->tokens, s, e) : rc;
 }
 
 static bool refresh(struct bearer *b, bool at_once)
@@ -183,26 +207,29 @@ static bool refresh(struct bearer *b, bool at_once)
 
 // --- the server's side ---
 
-// All are compared, in full, whichever it is.
-static bool is_known(const struct token_list *l, struct bytes token)
+// All are compared, in full, whichever it is. In two lists, it is the lesser type.
+static enum token_type type_of(const struct token_list *l, struct bytes token)
 {
-    const struct digest d = digest_of(token);
+    const struct digest d = digest_of(token, TOKEN_UNKNOWN);
     unsigned found = 0;
     for (size_t i = 0; i < l->count; i++)
-        found |= CRYPTO_memcmp(d.bytes, l->digests[i].bytes, sizeof d.bytes) == 0;
-    return found != 0;
+        found |= (unsigned)(CRYPTO_memcmp(d.bytes, l->digests[i].bytes, sizeof d.bytes) == 0) << l->digests[i].type;
+    return (found & 1U << TOKEN_BROWSER) != 0 ? TOKEN_BROWSER : found != 0 ? TOKEN_SERVER : TOKEN_UNKNOWN;
 }
 
 struct search {
     const struct token_list *tokens;
     unsigned tries;
-    bool found;
+    enum token_type found; // of the first that is known
 };
 
 static void try_token(struct search *s, struct bytes token)
 {
-    if (token.len > 0 && s->tries++ < MAX_TRIES)
-        s->found = is_known(s->tokens, token) || s->found;
+    if (token.len == 0 || s->tries++ >= MAX_TRIES)
+        return;
+    enum token_type type = type_of(s->tokens, token);
+    if (s->found == TOKEN_UNKNOWN)
+        s->found = type;
 }
 
 static void try_header(struct search *s, const struct bearer_settings *settings, const struct http_header *h)
@@ -212,7 +239,8 @@ static void try_header(struct search *s, const struct bearer_settings *settings,
     bool is_ours = strcasecmp(h->name, settings->header) == 0;
     if (is_ours && authorization_rest(h->value, settings->scheme, &token)) {
         try_token(s, token);
-        return;
+        if (settings->scheme[0] != '\0')
+            return;
     }
     if (strcasecmp(h->name, "authorization") != 0)
         return;
@@ -225,6 +253,8 @@ static void try_header(struct search *s, const struct bearer_settings *settings,
 static enum auth_result check(struct authenticator *self, const struct http_header *headers, size_t count,
                               struct auth_answer *out)
 {
+    static const char *const types[] = {
+        [TOKEN_UNKNOWN] = NULL, [TOKEN_SERVER] = AUTH_KEY_SERVER, [TOKEN_BROWSER] = AUTH_KEY_BROWSER};
     struct bearer *b = CONTAINER_OF(self, struct bearer, authenticator);
     struct search s = {.tokens = &b->tokens};
     pthread_mutex_lock(&b->lock);
@@ -233,10 +263,13 @@ static enum auth_result check(struct authenticator *self, const struct http_head
         try_header(&s, b->settings, &headers[i]);
     pthread_mutex_unlock(&b->lock);
     *out = (struct auth_answer){
-        .reason = s.tries > 0 ? "unknown token" : "no token",
+        .key_type = types[s.found],
+        .reason = s.found == TOKEN_BROWSER ? "a key of type Browser may not send profiles"
+                  : s.tries > 0            ? "unknown token"
+                                           : "no token",
         .challenge = "Bearer realm=\"profrelay\"",
     };
-    return s.found ? AUTH_ACCEPTED : AUTH_REFUSED;
+    return s.found == TOKEN_SERVER ? AUTH_ACCEPTED : AUTH_REFUSED;
 }
 
 // --- the client's side ---
@@ -265,10 +298,14 @@ static bool renew(struct authenticator *self)
 static void check_tokens(const struct bearer_settings *s, const struct component_check *check)
 {
     struct bearer tried = {.settings = s};
+    struct token_list browsers = {0};
     struct err e = {0};
     const char *key = s->filename != NULL ? "filename" : s->token != NULL ? "token" : "tokens";
-    if (tokens_load(&tried, &e) != ERR_OK)
+    if (add_browser_tokens(&browsers, s, &e) != ERR_OK)
+        check_error(check, "browser_tokens", "%s", e.text);
+    else if (tokens_load(&tried, &e) != ERR_OK)
         check_error(check, key, "%s", e.text);
+    tokens_fini(&browsers);
     tokens_fini(&tried.tokens);
 }
 

@@ -80,6 +80,72 @@ static void of_several_one_counts(void **state)
     auth_rig_fini(&r);
 }
 
+static void verify_gives(struct auth_rig *r, struct auth_answer *a, enum auth_result wanted)
+{
+    struct auth_attempt *attempt = a->attempt;
+    assert_non_null(attempt);
+    assert_int_equal(r->authenticator->ops->verify(r->authenticator, attempt, a), wanted);
+    assert_null(a->attempt);
+    if (wanted == AUTH_ACCEPTED)
+        assert_string_equal(a->key_type, AUTH_KEY_SERVER);
+    else
+        assert_null(a->key_type);
+}
+
+// Of several that are new, all are looked into: the right one may be the last.
+static void of_several_new_ones_one_counts(void **state)
+{
+    (void)state;
+#define LINE(value) "authorization", value
+    static const char *const orders[][7] = {
+        {LINE(SLOW_WRONG), LINE(SLOW)},
+        {LINE(SLOW), LINE(SLOW_WRONG)},
+        {LINE(NOBODY), LINE("Digest x"), LINE(SLOW)},
+        {LINE("Bearer x"), LINE(SLOW), LINE(NOBODY)},
+    };
+    for (size_t i = 0; i < COUNT_OF(orders); i++) {
+        struct auth_rig r;
+        struct auth_answer a;
+        auth_rig_init(&r);
+        auth_rig_start(&r, &basicauth_extension, USERS);
+        assert_int_equal(check(&r, orders[i], &a), AUTH_SLOW);
+        r.authenticator->ops->forget(r.authenticator, a.attempt);
+        assert_int_equal(check(&r, orders[i], &a), AUTH_SLOW);
+        verify_gives(&r, &a, AUTH_ACCEPTED);
+        assert_string_equal(a.identity, "slow");
+        assert_int_equal(check(&r, orders[i], &a), AUTH_ACCEPTED);
+        assert_string_equal(a.identity, "slow");
+        assert_string_equal(a.key_type, AUTH_KEY_SERVER);
+        assert_int_equal(check(&r, HEADERS(LINE(SLOW_WRONG), LINE(NOBODY), LINE(SLOW_WRONG)), &a), AUTH_SLOW);
+        verify_gives(&r, &a, AUTH_REFUSED);
+        assert_int_equal(check(&r, HEADERS(LINE(SLOW_WRONG), LINE(NOBODY)), &a), AUTH_REFUSED);
+        auth_rig_fini(&r);
+    }
+}
+
+// One that could not be looked into may have been right: the same again later.
+static void several_that_are_too_many(void **state)
+{
+    (void)state;
+    struct auth_rig r;
+    struct auth_answer a[100], late;
+    size_t count = 0;
+    auth_rig_init(&r);
+    auth_rig_start(&r, &basicauth_extension, USERS);
+    while (count < 100 && check(&r, HEADERS(LINE(SLOW)), &a[count]) == AUTH_SLOW)
+        count++;
+    r.authenticator->ops->forget(r.authenticator, a[--count].attempt);
+    for (int i = 0; i < 3; i++) { // and what was begun is given back
+        assert_int_equal(check(&r, HEADERS(LINE(NOBODY), LINE(SLOW)), &late), AUTH_BUSY);
+        assert_null(late.attempt);
+    }
+    assert_int_equal(check(&r, HEADERS(LINE(SLOW)), &late), AUTH_SLOW);
+    r.authenticator->ops->forget(r.authenticator, late.attempt);
+    while (count-- > 0)
+        r.authenticator->ops->forget(r.authenticator, a[count].attempt);
+    auth_rig_fini(&r);
+}
+
 // The clock stands still: what hashes may cost is soon spent, and forgetting gives it back.
 static void attempts_are_bounded(void **state)
 {
@@ -202,6 +268,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_hashes_are_computed_once),
         cmocka_unit_test(of_several_one_counts),
+        cmocka_unit_test(of_several_new_ones_one_counts),
+        cmocka_unit_test(several_that_are_too_many),
         cmocka_unit_test(attempts_are_bounded),
         cmocka_unit_test(users_of_a_file),
         cmocka_unit_test(a_client),

@@ -77,6 +77,77 @@ static void strangers_stay_out(void **state)
     auth_rig_fini(&r);
 }
 
+// "The first that is known counts", wherever it stands.
+static void several_lines(void **state)
+{
+    (void)state;
+    struct auth_rig r;
+    auth_rig_init(&r);
+    auth_rig_start(&r, &bearertokenauth_extension, "{token: secret, browser_tokens: [page]}");
+#define LINE(value) "authorization", value
+    expect(&r, HEADERS(LINE("Digest x"), LINE("Bearer secret")), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE("Bearer secret"), LINE("Digest x"), LINE("Bearer no")), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE("Basic ***"), LINE("AWS4-HMAC-SHA256 x"), LINE(""), LINE(BASIC_ANY)), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE(BASIC_USER), LINE("Bearer no"), LINE(BASIC_EMPTY)), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE("Bearer no"), LINE(BASIC_USER), LINE("Digest x")), AUTH_REFUSED);
+    // of two that are known, the first
+    expect(&r, HEADERS(LINE("Bearer secret"), LINE("Bearer page")), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE("Bearer no"), LINE("Bearer page"), LINE("Bearer secret")), AUTH_REFUSED);
+    auth_rig_fini(&r);
+}
+
+static void a_header_without_a_scheme(void **state)
+{
+    (void)state;
+    struct auth_rig r;
+    auth_rig_init(&r);
+    auth_rig_start(&r, &bearertokenauth_extension, "{token: secret, scheme: ''}");
+    expect(&r, HEADERS(LINE("secret")), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE("Bearer secret")), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE(BASIC_ANY)), AUTH_ACCEPTED);
+    expect(&r, HEADERS(LINE("Bearer")), AUTH_REFUSED);
+    auth_rig_fini(&r);
+}
+
+static const char *key_type(struct auth_rig *r, const char *value, enum auth_result *result_out)
+{
+    struct auth_answer a;
+    *result_out = auth_rig_check(r, HEADERS(LINE(value)), &a);
+    if (a.key_type != NULL && strcmp(a.key_type, AUTH_KEY_BROWSER) == 0)
+        assert_string_equal(a.reason, "a key of type Browser may not send profiles");
+    return a.key_type;
+}
+
+static void types_of_keys(void **state)
+{
+    (void)state;
+    enum auth_result result;
+    static const char *const yaml[] = {
+        "{token: secret, browser_tokens: [page, both]}",
+        "{tokens: [secret, both], browser_tokens: [page, both]}",
+        "{filename: '@/t', browser_tokens: [page, both]}",
+    };
+    for (size_t i = 0; i < COUNT_OF(yaml); i++) {
+        struct auth_rig r;
+        auth_rig_init(&r);
+        auth_rig_write(&r, "t", "secret\nboth\n");
+        auth_rig_start(&r, &bearertokenauth_extension, yaml[i]);
+        assert_string_equal(key_type(&r, "Bearer secret", &result), AUTH_KEY_SERVER);
+        assert_int_equal(result, AUTH_ACCEPTED);
+        assert_string_equal(key_type(&r, "Bearer page", &result), AUTH_KEY_BROWSER);
+        assert_int_equal(result, AUTH_REFUSED);
+        assert_string_equal(key_type(&r, "Bearer both", &result), AUTH_KEY_BROWSER);
+        assert_int_equal(result, AUTH_REFUSED);
+        assert_null(key_type(&r, "Bearer no", &result));
+        assert_int_equal(result, AUTH_REFUSED);
+        expect_applied(&r, NONE, "authorization", "Bearer secret");
+        auth_rig_write(&r, "t", "other\n"); // and the keys of browsers stay
+        auth_rig_later(&r);
+        assert_string_equal(key_type(&r, "Bearer page", &result), AUTH_KEY_BROWSER);
+        auth_rig_fini(&r);
+    }
+}
+
 static void tries_are_bounded(void **state)
 {
     (void)state;
@@ -161,9 +232,12 @@ static void settings_that_are_wrong(void **state)
         {"{tokens: [a, '']}", "tokens: token 2 is empty"},
         {"{token: a, header: 'x y'}", "header: is not the name of a header"},
         {"{token: a, scheme: 'x y'}", "scheme: must be one word"},
+        {"{browser_tokens: [a]}", "no token is given"},
+        {"{token: a, browser_tokens: [b, 'c d']}", "browser_tokens: token 2 is empty or has spaces"},
         {"{filename: '@/missing'}", "/missing: No such file"},
         {"{filename: '@/empty'}", "there is no token in it"},
         {"{token: a}", ""},
+        {"{filename: '@/t', browser_tokens: [b]}", ""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct auth_rig r;
@@ -187,10 +261,11 @@ static void both_roles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_ways_in),       cmocka_unit_test(strangers_stay_out),
-        cmocka_unit_test(tries_are_bounded),   cmocka_unit_test(the_schemes_of_a_client),
-        cmocka_unit_test(a_file_that_changes), cmocka_unit_test(settings_that_are_wrong),
-        cmocka_unit_test(both_roles),
+        cmocka_unit_test(three_ways_in),           cmocka_unit_test(strangers_stay_out),
+        cmocka_unit_test(several_lines),           cmocka_unit_test(a_header_without_a_scheme),
+        cmocka_unit_test(types_of_keys),           cmocka_unit_test(tries_are_bounded),
+        cmocka_unit_test(the_schemes_of_a_client), cmocka_unit_test(a_file_that_changes),
+        cmocka_unit_test(settings_that_are_wrong), cmocka_unit_test(both_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
