@@ -28,9 +28,9 @@ bool grpc_call_begin(struct otlp_listener *l, struct http_exchange *x, const str
     if (kind == NULL)
         return false;
     bool limited = kind->slot != OTLP_SLOT_NONE;
-    if (!otlp_encoding_of(x, "grpc-encoding", &compression))
+    if (!upload_encoding_of(x, "grpc-encoding", &compression))
         no = (struct otlp_grpc_answer){.status = GRPC_UNIMPLEMENTED,
-                                       .text = "unsupported grpc-encoding, supported: " OTLP_ENCODINGS};
+                                       .text = "unsupported grpc-encoding, supported: " UPLOAD_ENCODINGS};
     else if (limited && l->open_calls[kind->slot] >= slots(l, kind->slot))
         no = (struct otlp_grpc_answer){.status = GRPC_RESOURCE_EXHAUSTED,
                                        .text = "too many calls of this kind are open"};

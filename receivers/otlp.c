@@ -7,7 +7,6 @@
 #include "receivers/otlp_request.h"
 
 #include <string.h>
-#include <strings.h>
 
 #define GRPC_AT offsetof(struct otlp_settings, servers[OTLP_GRPC])
 #define HTTP_AT offsetof(struct otlp_settings, servers[OTLP_HTTP])
@@ -173,31 +172,13 @@ static const struct field otlp_fields[] = {
 
 // --- settings ---
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool same_tls(const struct server_settings *a, const struct server_settings *b)
-{
-    const struct tls_server_options *x = &a->tls.options, *y = &b->tls.options;
-    return a->has_tls == b->has_tls && same_text(x->cert_file, y->cert_file) && same_text(x->cert_pem, y->cert_pem) &&
-           same_text(x->key_file, y->key_file) && same_text(x->key_pem, y->key_pem) &&
-           same_text(x->client_ca_file, y->client_ca_file);
-}
-
-static bool is_any_port(const char *endpoint)
-{
-    const char *colon = strrchr(endpoint, ':');
-    return colon != NULL && strcmp(colon, ":0") == 0;
-}
-
 // On one endpoint one listener serves both; the settings of the gRPC section are those of its connections.
 static bool is_shared(const struct otlp_settings *s)
 {
-    const char *endpoint = s->servers[OTLP_GRPC].endpoint;
-    return s->has[OTLP_GRPC] && s->has[OTLP_HTTP] && same_text(endpoint, s->servers[OTLP_HTTP].endpoint) &&
-           !is_any_port(endpoint);
+    const struct server_settings *grpc = &s->servers[OTLP_GRPC], *http = &s->servers[OTLP_HTTP];
+    return s->has[OTLP_GRPC] && s->has[OTLP_HTTP] &&
+           strcmp(server_settings_endpoint(grpc), server_settings_endpoint(http)) == 0 &&
+           shared_server_may_share(grpc->endpoint);
 }
 
 static void check_settings(const void *settings, const struct component_check *check)
@@ -210,7 +191,7 @@ static void check_settings(const void *settings, const struct component_check *c
     for (int p = 0; p < OTLP_PROTOCOLS; p++)
         if (s->has[p])
             server_settings_check(&s->servers[p], keys[p], check);
-    if (is_shared(s) && !same_tls(&s->servers[OTLP_GRPC], &s->servers[OTLP_HTTP]))
+    if (is_shared(s) && !server_settings_same_tls(&s->servers[OTLP_GRPC], &s->servers[OTLP_HTTP]))
         check_error(check, "protocols.http.tls", "grpc and http share the endpoint: give both the same tls");
     otlp_layout_settings_check(&s->layouts, check);
     if (s->path[0] != '/')
@@ -234,29 +215,26 @@ bool otlp_version_ok(const struct http_exchange *x, bool *is_there_out, const ch
     return true;
 }
 
-bool otlp_encoding_of(const struct http_exchange *x, const char *header, enum compression *out)
+static size_t endpoints(const void *settings, const char *out[RECEIVER_ENDPOINTS])
 {
-    static const struct {
-        const char *name;
-        enum compression kind;
-    } names[] = {
-        {"", COMPRESSION_NONE},        {"identity", COMPRESSION_NONE}, {"gzip", COMPRESSION_GZIP},
-        {"x-gzip", COMPRESSION_GZIP},  {"zstd", COMPRESSION_ZSTD},     {"deflate", COMPRESSION_DEFLATE},
-        {"zlib", COMPRESSION_DEFLATE}, {"snappy", COMPRESSION_SNAPPY}, {"x-snappy-framed", COMPRESSION_SNAPPY},
-    };
-    size_t count;
-    const char *name = http_exchange_header(x, header, &count);
-    *out = COMPRESSION_NONE;
-    for (size_t i = 0; name != NULL && i < COUNT_OF(names); i++) {
-        if (strcasecmp(name, names[i].name) == 0) {
-            *out = names[i].kind;
-            return count == 1;
-        }
-    }
-    return name == NULL;
+    const struct otlp_settings *s = settings;
+    size_t count = 0;
+    for (int p = 0; p < OTLP_PROTOCOLS; p++)
+        if (s->has[p])
+            out[count++] = server_settings_endpoint(&s->servers[p]);
+    return count;
 }
 
 // --- the server's handler ---
+
+// gRPC is ours as far as nobody else has that very path.
+static enum shared_wish wish(void *arg, const struct http_exchange *x, const struct http_head *head)
+{
+    const struct otlp_listener *l = arg;
+    if (l->serves[OTLP_GRPC] && otlp_is_grpc(x))
+        return SHARED_LIKE_MINE;
+    return l->serves[OTLP_HTTP] ? otlp_http_wish(l, head->path) : SHARED_NOT_MINE;
+}
 
 static void on_head(void *arg, struct http_exchange *x, const struct http_head *head)
 {
@@ -264,30 +242,6 @@ static void on_head(void *arg, struct http_exchange *x, const struct http_head *
         otlp_grpc_head(arg, x, head);
     else
         otlp_http_head(arg, x, head);
-}
-
-static void on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t len)
-{
-    (void)arg;
-    otlp_request_run(http_exchange_context(x), body, len);
-}
-
-static size_t on_reserve(void *arg, struct http_exchange *x, struct bytes so_far, size_t need)
-{
-    (void)arg;
-    return otlp_request_reserve(http_exchange_context(x), so_far, need);
-}
-
-static void on_refuse(void *arg, struct http_exchange *x, int status, const char *text)
-{
-    (void)arg;
-    otlp_request_refuse(http_exchange_context(x), status, text);
-}
-
-static void on_abort(void *arg, struct http_exchange *x)
-{
-    (void)arg;
-    otlp_request_abort(http_exchange_context(x));
 }
 
 static const char *listener_name(const struct otlp_listener *l)
@@ -331,7 +285,7 @@ static void log_address(const struct otlp_listener *l, int protocol, const char 
 {
     const struct logger *log = &l->receiver->receiver.component.log;
     const char *name = protocol == OTLP_GRPC ? "OTLP/gRPC" : "OTLP/HTTP";
-    int port = http_server_port(l->server);
+    int port = shared_server_port(l->server);
     if (port != 0)
         log_info(log, "%s at %s, port %d", name, endpoint, port);
     else
@@ -343,22 +297,24 @@ static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct
     struct otlp_listener *l = &r->listeners[protocol];
     char endpoint[LIMIT_PATH_BYTES];
     struct tls_server_options tls;
-    struct http_server_options options;
-    l->receiver = r;
-    l->serves[protocol] = true;
-    server_settings_apply(&r->settings->servers[protocol], endpoint, &tls, &options);
+    char name[LIMIT_PATH_BYTES], paths[LIMIT_PATH_BYTES];
+    struct shared_server_user user = {.name = name, .paths = l->serves[OTLP_HTTP] ? paths : NULL, .wish = wish};
+    snprintf(name, sizeof name, "receivers.%s", r->receiver.component.id);
+    snprintf(paths, sizeof paths, "OTLP profiles are sent with POST to %s", r->settings->path);
+    server_settings_apply(&r->settings->servers[protocol], endpoint, &tls, &user.options);
     if (protocol == OTLP_GRPC)
-        apply_keepalive(r->settings, &options);
-    options.handler = (struct http_server_handler){
+        apply_keepalive(r->settings, &user.options);
+    user.options.handler = (struct http_server_handler){
         .arg = l,
         .on_head = on_head,
-        .on_request = on_request,
-        .on_reserve = on_reserve,
-        .on_refuse = on_refuse,
-        .on_abort = on_abort,
+        .on_request = upload_on_request,
+        .on_reserve = upload_on_reserve,
+        .on_refuse = upload_on_refuse,
+        .on_abort = upload_on_abort,
         .on_problem = on_problem,
     };
-    enum err_code rc = http_server_create(&r->receiver.component.loop->uv, &options, &l->server, e);
+    const struct component *c = &r->receiver.component;
+    enum err_code rc = shared_server_open(c->env->listeners, &c->loop->uv, &user, &l->server, e);
     if (rc != ERR_OK) {
         err_prefix(e, "protocols.%s", protocol == OTLP_GRPC ? "grpc" : "http");
         return rc;
@@ -382,12 +338,16 @@ static enum err_code find_authenticators(struct otlp_receiver *r, struct err *e)
 static enum err_code start(struct receiver *self, struct err *e)
 {
     struct otlp_receiver *r = (struct otlp_receiver *)self;
+    const bool *has = r->settings->has;
     bool shared = is_shared(r->settings);
     enum err_code rc = find_authenticators(r, e);
-    if (rc == ERR_OK && r->settings->has[OTLP_GRPC])
+    for (int p = 0; p < OTLP_PROTOCOLS; p++)
+        r->listeners[p] = (struct otlp_listener){.receiver = r,
+                                                 .serves[OTLP_GRPC] = has[p] && p == OTLP_GRPC,
+                                                 .serves[OTLP_HTTP] = has[p] && (p == OTLP_HTTP) != shared};
+    if (rc == ERR_OK && has[OTLP_GRPC])
         rc = open_listener(r, OTLP_GRPC, e);
-    r->listeners[OTLP_GRPC].serves[OTLP_HTTP] = shared;
-    if (rc == ERR_OK && r->settings->has[OTLP_HTTP] && !shared)
+    if (rc == ERR_OK && has[OTLP_HTTP] && !shared)
         rc = open_listener(r, OTLP_HTTP, e);
     return rc;
 }
@@ -398,7 +358,7 @@ static void close_receiver(struct receiver *self)
     r->closing = true;
     for (int p = 0; p < OTLP_PROTOCOLS; p++)
         if (r->listeners[p].server != NULL)
-            http_server_drain(r->listeners[p].server, NULL, NULL);
+            shared_server_drain(r->listeners[p].server);
 }
 
 void otlp_receiver_maybe_stopped(struct otlp_receiver *r)
@@ -420,8 +380,7 @@ static void stop(struct receiver *self)
 {
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     for (int p = 0; p < OTLP_PROTOCOLS; p++)
-        if (r->listeners[p].server != NULL)
-            http_server_close(&r->listeners[p].server, on_server_closed, r);
+        shared_server_close(&r->listeners[p].server, on_server_closed, r);
     r->stopping = true;
     otlp_receiver_maybe_stopped(r);
 }
@@ -445,6 +404,7 @@ const struct receiver_module otlp_receiver = {
             .check = check_settings,
         },
     .transports = {[OTLP_GRPC] = "grpc", [OTLP_HTTP] = "http"},
+    .endpoints = endpoints,
     .create = create,
     .start = start,
     .close = close_receiver,

@@ -6,10 +6,12 @@
 #include "base/random.h"
 #include "codec/compress.h"
 #include "net/grpc_message.h"
+#include "net/shared_server.h"
 #include "receivers/otlp_layouts.h"
 #include "receivers/receiver.h"
 #include "receivers/server_auth.h"
 #include "receivers/server_settings.h"
+#include "receivers/upload.h"
 
 #define OTLP_GRPC_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 
@@ -41,7 +43,7 @@ enum otlp_slot { OTLP_SLOT_NONE, OTLP_SLOT_WATCH, OTLP_SLOT_REFLECTION, OTLP_SLO
 
 struct otlp_listener {
     struct otlp_receiver *receiver;
-    struct http_server *server; // NULL: closed or never opened
+    struct shared_server *server; // NULL: closed or never opened
     bool serves[OTLP_PROTOCOLS];
     size_t open_calls[OTLP_SLOTS];
 };
@@ -66,34 +68,9 @@ void otlp_receiver_maybe_stopped(struct otlp_receiver *r);
 // How a client is spoken to.
 enum otlp_speech { OTLP_SPEAKS_PROTO, OTLP_SPEAKS_JSON, OTLP_SPEAKS_TEXT, OTLP_SPEAKS_GRPC };
 
-// What became of a request; codes for both protocols stand in otlp_answer.c.
-enum otlp_fate {
-    OTLP_TAKEN,
-    OTLP_INVALID,
-    OTLP_TOO_LARGE,
-    OTLP_BUSY, // the same again later
-    OTLP_REFUSED,
-    OTLP_TOO_SLOW,
-    OTLP_UNAUTHENTICATED,
-    OTLP_LATE, // past the client's own timeout
-    OTLP_NO_MEDIA_TYPE,
-    OTLP_NO_ENCODING,
-    OTLP_NO_METHOD,
-    OTLP_NO_SUCH_PATH,
-    OTLP_FATES,
-};
-
-struct otlp_outcome {
-    enum otlp_fate fate;
-    const char *text;          // NULL = none
-    uint64_t rejected;         // profiles, when TAKEN
-    int64_t retry_after_nanos; // BUSY, at least; 0 = a second
-    const char *challenge;     // UNAUTHENTICATED; for WWW-Authenticate
-};
-
 // Ends the exchange.
 void otlp_answer(const struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech,
-                 const struct otlp_outcome *outcome);
+                 const struct upload_outcome *outcome);
 // To a browser that asks first.
 void otlp_answer_preflight(const struct otlp_listener *l, struct http_exchange *x);
 
@@ -110,14 +87,12 @@ void otlp_send_grpc(struct http_exchange *x, struct buf *message);
 
 // A new head: answers, or makes a request (otlp_request.h).
 void otlp_http_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
+// Whose a path is, on a listener that others use too.
+enum shared_wish otlp_http_wish(const struct otlp_listener *l, struct bytes path);
 void otlp_grpc_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head);
 bool otlp_is_grpc(const struct http_exchange *x);
 
 // The header otlp-profiles-development-version: "1" or absent, once. Else *text_out says why not.
 bool otlp_version_ok(const struct http_exchange *x, bool *is_there_out, const char **text_out);
-// The one value of a header that names an encoding. False: none we know.
-bool otlp_encoding_of(const struct http_exchange *x, const char *header, enum compression *out);
-
-#define OTLP_ENCODINGS "gzip, zstd, deflate, snappy, identity"
 
 #endif

@@ -9,34 +9,30 @@
 
 enum { ANSWER_MAX_BYTES = 16 << 10, HEADERS_OF_OUR_OWN = 8 };
 
-#define DEFAULT_RETRY_NANOS NANOS_PER_SECOND
-#define RETRY_SPREAD_NANOS (3 * NANOS_PER_SECOND)
-
 static const struct {
     int http;
     enum grpc_status grpc;
     const char *text; // where nobody says more
-} fates[OTLP_FATES] = {
-    [OTLP_TAKEN] = {200, GRPC_OK, NULL},
-    [OTLP_INVALID] = {400, GRPC_INVALID_ARGUMENT, "the request is not valid"},
-    [OTLP_TOO_LARGE] = {413, GRPC_RESOURCE_EXHAUSTED, "the request is too large"},
-    [OTLP_BUSY] = {503, GRPC_UNAVAILABLE, "there is too much to do now"},
-    [OTLP_REFUSED] = {400, GRPC_INVALID_ARGUMENT, "the profiles were refused"},
-    [OTLP_TOO_SLOW] = {408, GRPC_DEADLINE_EXCEEDED, "the request body came too slowly"},
-    [OTLP_UNAUTHENTICATED] = {401, GRPC_UNAUTHENTICATED, "the credentials are missing or not known"},
-    [OTLP_LATE] = {504, GRPC_DEADLINE_EXCEEDED, "the request's own timeout has passed"},
-    [OTLP_NO_MEDIA_TYPE] = {415, GRPC_UNIMPLEMENTED, "this media type is not taken"},
-    [OTLP_NO_ENCODING] = {415, GRPC_UNIMPLEMENTED, "this encoding is not taken; taken are " OTLP_ENCODINGS},
-    [OTLP_NO_METHOD] = {405, GRPC_UNIMPLEMENTED, "this method is not taken: use POST"},
-    [OTLP_NO_SUCH_PATH] = {404, GRPC_UNIMPLEMENTED, "there is nothing here"},
+} fates[UPLOAD_FATES] = {
+    [UPLOAD_TAKEN] = {200, GRPC_OK, NULL},
+    [UPLOAD_INVALID] = {400, GRPC_INVALID_ARGUMENT, "the request is not valid"},
+    [UPLOAD_UNREADABLE] = {400, GRPC_INVALID_ARGUMENT, "the request is not valid"},
+    [UPLOAD_TOO_LARGE] = {413, GRPC_RESOURCE_EXHAUSTED, "the request is too large"},
+    [UPLOAD_BUSY] = {503, GRPC_UNAVAILABLE, "there is too much to do now"},
+    [UPLOAD_REFUSED] = {400, GRPC_INVALID_ARGUMENT, "the profiles were refused"},
+    [UPLOAD_TOO_SLOW] = {408, GRPC_DEADLINE_EXCEEDED, "the request body came too slowly"},
+    [UPLOAD_UNAUTHENTICATED] = {401, GRPC_UNAUTHENTICATED, "the credentials are missing or not known"},
+    [UPLOAD_LATE] = {504, GRPC_DEADLINE_EXCEEDED, "the request's own timeout has passed"},
+    [UPLOAD_NO_NAME] = {400, GRPC_INVALID_ARGUMENT, "the request is not valid"},
+    [UPLOAD_NO_MEDIA_TYPE] = {415, GRPC_UNIMPLEMENTED, "this media type is not taken"},
+    [UPLOAD_NO_ENCODING] = {415, GRPC_UNIMPLEMENTED, "this encoding is not taken; taken are " UPLOAD_ENCODINGS},
+    [UPLOAD_NO_METHOD] = {405, GRPC_UNIMPLEMENTED, "this method is not taken: use POST"},
+    [UPLOAD_NO_SUCH_PATH] = {404, GRPC_UNIMPLEMENTED, "there is nothing here"},
 };
 
-// Never the same time for all that are refused at once: they would come back at once.
-static int64_t retry_delay(const struct otlp_listener *l, const struct otlp_outcome *o)
+static int64_t retry_delay(const struct otlp_listener *l, const struct upload_outcome *o)
 {
-    int64_t least = o->retry_after_nanos > 0 ? o->retry_after_nanos : DEFAULT_RETRY_NANOS;
-    int64_t whole_seconds = (least + NANOS_PER_SECOND - 1) / NANOS_PER_SECOND * NANOS_PER_SECOND;
-    return whole_seconds + (int64_t)(random_unit(&l->receiver->random) * (double)RETRY_SPREAD_NANOS);
+    return upload_retry_delay(o, random_unit(&l->receiver->random));
 }
 
 // --- HTTP ---
@@ -107,41 +103,42 @@ static void add_cors(struct head *h, const struct otlp_cors *cors, const struct 
 }
 
 static void fill_head(struct head *h, const struct otlp_listener *l, const struct http_exchange *x,
-                      const struct otlp_outcome *o)
+                      const struct upload_outcome *o)
 {
     const struct otlp_settings *s = l->receiver->settings;
     for (size_t i = 0; i < s->response_headers.count; i++)
         add(h, s->response_headers.items[i].name, s->response_headers.items[i].value);
     add_cors(h, &s->cors, x);
-    if (o->fate == OTLP_NO_METHOD)
+    if (o->fate == UPLOAD_NO_METHOD)
         add(h, "allow", "POST");
     if (o->challenge != NULL)
         add(h, "www-authenticate", o->challenge);
-    if (o->fate == OTLP_NO_ENCODING)
-        add(h, "accept-encoding", OTLP_ENCODINGS);
-    if (o->fate == OTLP_BUSY) {
+    if (o->fate == UPLOAD_NO_ENCODING)
+        add(h, "accept-encoding", UPLOAD_ENCODINGS);
+    if (o->fate == UPLOAD_BUSY) {
         int64_t seconds = retry_delay(l, o) / NANOS_PER_SECOND;
         snprintf(h->retry_after, sizeof h->retry_after, "%" PRId64, seconds);
         add(h, "retry-after", h->retry_after);
     }
 }
 
-static void write_response(const struct otlp_outcome *o, bool json, struct buf *body)
+static void write_response(const struct upload_outcome *o, bool json, struct buf *body)
 {
     int64_t rejected = o->rejected > INT64_MAX ? INT64_MAX : (int64_t)o->rejected;
     (json ? otlp_response_encode_json : otlp_response_encode)(rejected, bytes_from_text(o->text), body);
 }
 
-static void write_body(const struct otlp_outcome *o, enum otlp_speech speech, struct buf *body)
+static void write_body(const struct upload_outcome *o, enum otlp_speech speech, struct buf *body)
 {
     bool json = speech == OTLP_SPEAKS_JSON;
     const char *text = o->text != NULL ? o->text : fates[o->fate].text;
     const struct otlp_status status = {
         .code = (int32_t)fates[o->fate].grpc,
         .message = bytes_from_text(text),
-        .field = o->fate == OTLP_INVALID ? otlp_error_field(bytes_from_text(text)) : (struct bytes){NULL, 0},
+        .field = o->fate == UPLOAD_INVALID || o->fate == UPLOAD_UNREADABLE ? otlp_error_field(bytes_from_text(text))
+                                                                           : (struct bytes){NULL, 0},
     };
-    if (o->fate == OTLP_TAKEN)
+    if (o->fate == UPLOAD_TAKEN)
         write_response(o, json, body);
     else if (speech == OTLP_SPEAKS_TEXT)
         buf_add_format(body, "%s\n", text);
@@ -150,7 +147,7 @@ static void write_body(const struct otlp_outcome *o, enum otlp_speech speech, st
 }
 
 static void answer_http(const struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech,
-                        const struct otlp_outcome *o)
+                        const struct upload_outcome *o)
 {
     static const char *const types[] = {
         [OTLP_SPEAKS_PROTO] = "application/x-protobuf",
@@ -186,23 +183,23 @@ void otlp_answer_preflight(const struct otlp_listener *l, struct http_exchange *
 
 // --- gRPC ---
 
-static void answer_grpc(const struct otlp_listener *l, struct http_exchange *x, const struct otlp_outcome *o)
+static void answer_grpc(const struct otlp_listener *l, struct http_exchange *x, const struct upload_outcome *o)
 {
     struct buf message;
     buf_init(&message, ANSWER_MAX_BYTES);
-    if (o->fate == OTLP_TAKEN)
+    if (o->fate == UPLOAD_TAKEN)
         write_response(o, false, &message);
     otlp_answer_grpc(x, &(struct otlp_grpc_answer){
                             .status = fates[o->fate].grpc,
                             .text = o->text != NULL ? o->text : fates[o->fate].text,
-                            .message = o->fate == OTLP_TAKEN ? &message : NULL,
-                            .retry_delay_nanos = o->fate == OTLP_BUSY ? retry_delay(l, o) : 0,
+                            .message = o->fate == UPLOAD_TAKEN ? &message : NULL,
+                            .retry_delay_nanos = o->fate == UPLOAD_BUSY ? retry_delay(l, o) : 0,
                         });
     buf_fini(&message);
 }
 
 void otlp_answer(const struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech,
-                 const struct otlp_outcome *outcome)
+                 const struct upload_outcome *outcome)
 {
     if (speech == OTLP_SPEAKS_GRPC)
         answer_grpc(l, x, outcome);

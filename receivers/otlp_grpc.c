@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OTLP/gRPC: one unary method.
-#include "base/base64.h"
 #include "codec/otlp_status.h"
+#include "net/grpc_answer.h"
 #include "receivers/grpc_call.h"
 #include "receivers/otlp_request.h"
 
@@ -12,7 +12,7 @@
 
 #define GRPC_TYPE "application/grpc"
 
-enum { TRAILER_MAX_BYTES = 8 << 10 };
+enum { STATUS_MAX_BYTES = 8 << 10 };
 
 // What others send here by mistake.
 static const struct {
@@ -35,32 +35,25 @@ bool otlp_is_grpc(const struct http_exchange *x)
 
 // --- answers ---
 
-static void put_details(const struct otlp_grpc_answer *a, struct bytes field, struct buf *out)
+// google.rpc.Status with the details that there are; else nothing.
+static struct bytes write_status(const struct otlp_grpc_answer *a, struct buf *out)
 {
-    struct buf raw;
     const struct otlp_status status = {
         .code = (int32_t)a->status,
         .message = bytes_from_text(a->text),
-        .field = field,
+        .field =
+            a->status == GRPC_INVALID_ARGUMENT ? otlp_error_field(bytes_from_text(a->text)) : (struct bytes){NULL, 0},
         .retry_delay_nanos = a->retry_delay_nanos,
     };
-    buf_init(&raw, TRAILER_MAX_BYTES);
-    otlp_status_encode(&status, &raw);
-    if (buf_ok(&raw))
-        base64_encode(buf_bytes(&raw), out);
-    while (out->len > 0 && out->data[out->len - 1] == '=') // gRPC sends it unpadded
-        out->len--;
-    buf_add_byte(out, '\0');
-    buf_fini(&raw);
+    if (status.field.len > 0 || status.retry_delay_nanos > 0)
+        otlp_status_encode(&status, out);
+    return buf_ok(out) ? buf_bytes(out) : (struct bytes){NULL, 0};
 }
 
 static void put_message(struct buf *message, struct buf *body)
 {
-    uint8_t prefix[GRPC_PREFIX_BYTES];
-    grpc_prefix_write(false, (uint32_t)message->len, prefix);
-    buf_init(body, message->len + sizeof prefix);
-    buf_add(body, prefix, sizeof prefix);
-    buf_add(body, message->data, message->len);
+    buf_init(body, message->len + GRPC_PREFIX_BYTES);
+    grpc_message_write(buf_bytes(message), body);
     buf_clear(message);
 }
 
@@ -78,38 +71,21 @@ void otlp_send_grpc(struct http_exchange *x, struct buf *message)
 
 void otlp_answer_grpc(struct http_exchange *x, const struct otlp_grpc_answer *a)
 {
-    struct http_header trailers[3];
-    size_t count = 0;
-    char code[16];
-    struct buf text, details, body = {0};
-    struct bytes field =
-        a->status == GRPC_INVALID_ARGUMENT ? otlp_error_field(bytes_from_text(a->text)) : (struct bytes){NULL, 0};
-    snprintf(code, sizeof code, "%d", (int)a->status);
-    buf_init(&text, TRAILER_MAX_BYTES);
-    buf_init(&details, 2 * TRAILER_MAX_BYTES);
-    trailers[count++] = (struct http_header){"grpc-status", code};
-    if (a->status != GRPC_OK) {
-        grpc_percent_encode(bytes_from_text(a->text), &text);
-        buf_add_byte(&text, '\0');
-        if (buf_ok(&text))
-            trailers[count++] = (struct http_header){"grpc-message", (const char *)text.data};
-    }
-    if (field.len > 0 || a->retry_delay_nanos > 0) {
-        put_details(a, field, &details);
-        if (buf_ok(&details))
-            trailers[count++] = (struct http_header){"grpc-status-details-bin", (const char *)details.data};
-    }
+    struct grpc_trailers trailers;
+    struct buf status, body = {0};
+    buf_init(&status, STATUS_MAX_BYTES);
+    grpc_trailers_init(&trailers, a->status, a->text, write_status(a, &status));
     if (a->message != NULL)
         put_message(a->message, &body);
     http_exchange_answer(x, &(struct http_answer){.status = 200,
                                                   .headers = headers,
                                                   .header_count = COUNT_OF(headers),
                                                   .body = a->message != NULL ? &body : NULL,
-                                                  .trailers = trailers,
-                                                  .trailer_count = count});
+                                                  .trailers = trailers.items,
+                                                  .trailer_count = trailers.count});
     buf_fini(&body);
-    buf_fini(&text);
-    buf_fini(&details);
+    buf_fini(&status);
+    grpc_trailers_fini(&trailers);
 }
 
 static void refuse(struct http_exchange *x, enum grpc_status status, const char *text)
@@ -139,14 +115,16 @@ static void begin_export(struct otlp_listener *l, struct http_exchange *x)
     const char *timeout = http_exchange_header(x, "grpc-timeout", NULL), *why = NULL;
     struct otlp_request_options options = {
         .speech = OTLP_SPEAKS_GRPC,
-        .max_bytes = (size_t)l->receiver->settings->max_message_mib << 20,
-        .limit_name = "max_recv_msg_size_mib",
+        .upload = {.transport = OTLP_GRPC,
+                   .is_framed = true,
+                   .max_bytes = (size_t)l->receiver->settings->max_message_mib << 20,
+                   .limit_name = "max_recv_msg_size_mib"},
     };
-    if (!otlp_encoding_of(x, "grpc-encoding", &options.compression))
-        refuse(x, GRPC_UNIMPLEMENTED, "unsupported grpc-encoding, supported: " OTLP_ENCODINGS);
+    if (!upload_encoding_of(x, "grpc-encoding", &options.upload.compression))
+        refuse(x, GRPC_UNIMPLEMENTED, "unsupported grpc-encoding, supported: " UPLOAD_ENCODINGS);
     else if (!otlp_version_ok(x, &options.says_current, &why))
         refuse(x, GRPC_INVALID_ARGUMENT, why);
-    else if (timeout != NULL && !grpc_timeout_parse(timeout, &options.timeout_nanos))
+    else if (timeout != NULL && !grpc_timeout_parse(timeout, &options.upload.timeout_nanos))
         refuse(x, GRPC_INVALID_ARGUMENT, "grpc-timeout is malformed");
     else
         otlp_request_begin(l, x, &options);

@@ -36,48 +36,63 @@ static enum otlp_speech speech_of(const struct http_exchange *x)
                : OTLP_SPEAKS_TEXT;
 }
 
-static void answer_no_path(struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech, struct bytes path)
+static const char *known_path(struct bytes path)
 {
-    char text[512];
-    const char *why = "there is nothing at this path";
     for (size_t i = 0; i < COUNT_OF(known_paths); i++)
         if (bytes_equal_text(path, known_paths[i].path))
-            why = known_paths[i].why;
-    snprintf(text, sizeof text, "%s; profiles are sent with POST to %s", why, l->receiver->settings->path);
-    otlp_answer(l, x, speech, &(struct otlp_outcome){.fate = OTLP_NO_SUCH_PATH, .text = text});
+            return known_paths[i].why;
+    return NULL;
+}
+
+enum shared_wish otlp_http_wish(const struct otlp_listener *l, struct bytes path)
+{
+    if (bytes_equal_text(path, l->receiver->settings->path))
+        return SHARED_MINE;
+    return known_path(path) != NULL ? SHARED_LIKE_MINE : SHARED_NOT_MINE;
+}
+
+static void answer_no_path(struct otlp_listener *l, struct http_exchange *x, enum otlp_speech speech, struct bytes path)
+{
+    char text[1024], paths[768];
+    const char *why = known_path(path);
+    shared_server_paths(l->server, paths, sizeof paths);
+    snprintf(text, sizeof text, "%s; %s", why != NULL ? why : "there is nothing at this path", paths);
+    otlp_answer(l, x, speech, &(struct upload_outcome){.fate = UPLOAD_NO_SUCH_PATH, .text = text});
 }
 
 // What keeps a request from being read.
 static bool check_head(const struct otlp_listener *l, const struct http_exchange *x, const struct http_head *head,
-                       struct otlp_request_options *options, struct otlp_outcome *out)
+                       struct otlp_request_options *options, struct upload_outcome *out)
 {
-    *out = (struct otlp_outcome){.fate = OTLP_TAKEN};
+    *out = (struct upload_outcome){.fate = UPLOAD_TAKEN};
     if (!l->serves[OTLP_HTTP])
-        *out = (struct otlp_outcome){OTLP_NO_MEDIA_TYPE, .text = "this port speaks OTLP/gRPC (application/grpc); "
-                                                                 "OTLP/HTTP has a port of its own, by default 4318"};
-    else if (!bytes_equal_text(head->method, "POST"))
-        *out = (struct otlp_outcome){OTLP_NO_METHOD, .text = "profiles are sent with POST"};
-    else if (options->speech == OTLP_SPEAKS_TEXT)
-        *out = (struct otlp_outcome){OTLP_NO_MEDIA_TYPE,
-                                     .text = "unsupported media type, supported: application/x-protobuf, "
-                                             "application/json"};
-    else if (!otlp_encoding_of(x, "content-encoding", &options->compression))
         *out =
-            (struct otlp_outcome){OTLP_NO_ENCODING, .text = "unsupported content-encoding, supported: " OTLP_ENCODINGS};
+            (struct upload_outcome){UPLOAD_NO_MEDIA_TYPE, .text = "this port speaks OTLP/gRPC (application/grpc); "
+                                                                  "OTLP/HTTP has a port of its own, by default 4318"};
+    else if (!bytes_equal_text(head->method, "POST"))
+        *out = (struct upload_outcome){UPLOAD_NO_METHOD, .text = "profiles are sent with POST"};
+    else if (options->speech == OTLP_SPEAKS_TEXT)
+        *out = (struct upload_outcome){UPLOAD_NO_MEDIA_TYPE,
+                                       .text = "unsupported media type, supported: application/x-protobuf, "
+                                               "application/json"};
+    else if (!upload_encoding_of(x, "content-encoding", &options->upload.compression))
+        *out = (struct upload_outcome){UPLOAD_NO_ENCODING,
+                                       .text = "unsupported content-encoding, supported: " UPLOAD_ENCODINGS};
     else if (!otlp_version_ok(x, &options->says_current, &out->text))
-        out->fate = OTLP_INVALID;
-    return out->fate == OTLP_TAKEN;
+        out->fate = UPLOAD_INVALID;
+    return out->fate == UPLOAD_TAKEN;
 }
 
 void otlp_http_head(struct otlp_listener *l, struct http_exchange *x, const struct http_head *head)
 {
     const struct otlp_settings *s = l->receiver->settings;
     enum otlp_speech speech = speech_of(x);
-    struct otlp_outcome outcome;
+    struct upload_outcome outcome;
     struct otlp_request_options options = {
         .speech = speech,
-        .max_bytes = (size_t)s->max_body_bytes,
-        .limit_name = "max_request_body_size",
+        .upload = {.transport = OTLP_HTTP,
+                   .max_bytes = (size_t)s->max_body_bytes,
+                   .limit_name = "max_request_body_size"},
     };
     bool known = bytes_equal_text(head->path, s->path);
     if (l->serves[OTLP_HTTP] && !known)

@@ -20,11 +20,14 @@ struct receiver {
     uint32_t resource_attribute_count;
 };
 
-enum { RECEIVER_TRANSPORTS = 2 };
+enum { RECEIVER_TRANSPORTS = 2, RECEIVER_ENDPOINTS = 2 };
 
 struct receiver_module {
     struct module module;
     const char *transports[RECEIVER_TRANSPORTS]; // label of the metrics: "file"; "grpc" and "http"
+    // What it listens on and may share with other receivers (net/shared_server.h): those that do are on one loop. Answers
+    // how many; NULL = none.
+    size_t (*endpoints)(const void *settings, const char *out[RECEIVER_ENDPOINTS]);
     // Fills the zeroed instance; no I/O. settings live as long as the instance. On failure destroy is called.
     enum err_code (*create)(struct receiver *self, const void *settings, struct err *e);
     // Loop thread. Begins to receive.

@@ -5,7 +5,7 @@
 
 #include "receivers/receiver.h"
 
-extern const struct receiver_module folded_receiver, otlp_receiver, pprof_receiver;
+extern const struct receiver_module folded_receiver, otlp_receiver, pprof_receiver, pyroscope_receiver;
 
 extern const struct module_table receivers_table;
 

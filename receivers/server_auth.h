@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of a server: asks an authenticator whether a request may come in, counts and tells who may not.
+// The door of a server: asks an authenticator whether a request may come in, counts who may not, and tells each client's
+// first failure and its recovery.
 #ifndef RECEIVERS_SERVER_AUTH_H
 #define RECEIVERS_SERVER_AUTH_H
 
@@ -19,6 +20,10 @@ void server_auth_destroy(struct server_auth **a); // after the last attempt
 // sends it is not known before server_attempt_verify.
 enum auth_result server_auth_check(struct server_auth *a, const struct http_head *head, struct auth_answer *answer_out,
                                    struct server_attempt **attempt_out);
+// The same for who only asks whether credentials are known: nothing is counted or told, also not by the attempt's verify,
+// and a key that may not send is ACCEPTED too. key_type says what is.
+enum auth_result server_auth_validate(struct server_auth *a, const struct http_head *head,
+                                      struct auth_answer *answer_out, struct server_attempt **attempt_out);
 // Worker thread. ACCEPTED or REFUSED; the attempt is gone.
 enum auth_result server_attempt_verify(struct server_attempt **attempt, struct auth_answer *answer_out);
 void server_attempt_forget(struct server_attempt **attempt); // may be NULL inside

@@ -67,6 +67,17 @@ void server_settings_check(const struct server_settings *s, const char *key, con
     tls_server_destroy(&tls);
 }
 
+const char *server_settings_endpoint(const struct server_settings *s)
+{
+    return s->endpoint + (strncmp(s->endpoint, "unix:", 5) == 0 ? 5 : 0);
+}
+
+bool server_settings_same_tls(const struct server_settings *a, const struct server_settings *b)
+{
+    const struct tls_server_options x = tls_options(&a->tls), y = tls_options(&b->tls);
+    return a->has_tls == b->has_tls && (!a->has_tls || tls_server_options_equal(&x, &y));
+}
+
 static int64_t or_never(int64_t nanos)
 {
     return nanos == 0 ? -1 : nanos;

@@ -156,6 +156,9 @@ extern const char *const server_transport_names[]; // for rows of type FIELD_ENU
 
 // key: of the section these settings stand in ("protocols.http", "" = the component). Opens the files.
 void server_settings_check(const struct server_settings *s, const char *key, const struct component_check *check);
+// Where it listens, however that is written: for receiver_module.endpoints.
+const char *server_settings_endpoint(const struct server_settings *s);
+bool server_settings_same_tls(const struct server_settings *a, const struct server_settings *b);
 // Fills all of out but the handler; *tls and the texts must live until the server is created. text: room for the endpoint.
 void server_settings_apply(const struct server_settings *s, char text[LIMIT_PATH_BYTES], struct tls_server_options *tls,
                            struct http_server_options *out);

@@ -24,9 +24,9 @@ static enum err_code start_and_tell(struct receiver *self, struct err *e)
     const struct otlp_receiver *o = (const struct otlp_receiver *)self;
     enum err_code rc = otlp_receiver.start(self, e);
     if (o->listeners[OTLP_GRPC].server != NULL)
-        r->grpc_port = http_server_port(o->listeners[OTLP_GRPC].server);
+        r->grpc_port = shared_server_port(o->listeners[OTLP_GRPC].server);
     if (o->listeners[OTLP_HTTP].server != NULL)
-        r->http_port = http_server_port(o->listeners[OTLP_HTTP].server);
+        r->http_port = shared_server_port(o->listeners[OTLP_HTTP].server);
     return rc;
 }
 

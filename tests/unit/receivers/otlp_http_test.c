@@ -136,9 +136,10 @@ static void refuses_what_is_not_ours(void **state)
          "profiles are sent with POST\n"},
         {"POST /v1/traces HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" JSON "Content-Length: 2\r\n\r\n{}", 404,
          "\r\ncontent-type: application/json\r\n",
-         "{\"code\":12,\"message\":\"traces are not taken here; profiles are sent with POST to " PROFILES_PATH "\"}"},
+         "{\"code\":12,\"message\":\"traces are not taken here; OTLP profiles are sent with POST to " PROFILES_PATH
+         "\"}"},
         {"POST /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 404, "",
-         "there is nothing at this path; profiles are sent with POST to " PROFILES_PATH "\n"},
+         "there is nothing at this path; OTLP profiles are sent with POST to " PROFILES_PATH "\n"},
         {"POST " PROFILES_PATH " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: text/plain\r\n"
          "Content-Length: 0\r\n\r\n",
          415, "", "unsupported media type, supported: application/x-protobuf, application/json\n"},
