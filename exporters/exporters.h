@@ -5,7 +5,8 @@
 
 #include "exporters/exporter.h"
 
-extern const struct exporter_module debug_exporter, file_exporter, nop_exporter, otlp_grpc_exporter, otlp_http_exporter;
+extern const struct exporter_module debug_exporter, file_exporter, nop_exporter, otlp_grpc_exporter, otlp_http_exporter,
+    pyroscope_exporter;
 
 extern const struct module_table exporters_table;
 

@@ -4,10 +4,11 @@
 #include "base/mem.h"
 #include "codec/compress.h"
 #include "codec/otlp_status.h"
-#include "exporters/otlp_auth.h"
-#include "exporters/otlp_encode.h"
+#include "exporters/http_auth.h"
+#include "exporters/http_partition.h"
 #include "exporters/otlp_layouts.h"
-#include "exporters/otlp_partition.h"
+#include "exporters/peer_words.h"
+#include "exporters/request_size.h"
 #include "net/grpc_client.h"
 #include "net/url.h"
 
@@ -44,7 +45,7 @@ static const struct field tls_fields[] = {
      .offset = SETTING(insecure),
      .default_text = "false",
      .help = "clear text, unless the endpoint's scheme says otherwise"},
-    OTLP_TLS_FIELDS,
+    HTTP_EXPORTER_TLS_FIELDS,
     {.name = NULL},
 };
 
@@ -161,7 +162,7 @@ static void check_host(const struct otlp_grpc_settings *s, const struct componen
 {
     char *origin = make_origin(s);
     if (unix_path(s->endpoint) == NULL)
-        otlp_check_host(origin, NULL, true, "endpoint", check);
+        http_exporter_check_host(origin, NULL, true, "endpoint", check);
     free(origin);
 }
 
@@ -222,8 +223,8 @@ static enum err_code start(struct exporter *self, struct err *e)
         .keepalive = s->keepalive,
         .user_agent = s->user_agent,
     };
-    enum err_code rc = otlp_exporter_connect(&x->common, options, e);
-    return rc == ERR_OK ? otlp_auth_start(&x->common, x->origin, unix_path(s->endpoint) != NULL, e) : rc;
+    enum err_code rc = http_exporter_connect(&x->common.http, options, e);
+    return rc == ERR_OK ? http_auth_start(&x->common.http, x->origin, unix_path(s->endpoint) != NULL, e) : rc;
 }
 
 // otlp-profiles specification, "OTLP/gRPC Response", failures; the remedies are ours.
@@ -305,14 +306,14 @@ static const char *remedy_of(const struct otlp_grpc *x, const struct grpc_respon
 
 static struct verdict judge_failure(struct otlp_grpc *x, const struct record *record, const struct grpc_response *r)
 {
-    char words[OTLP_MAX_WORDS + 1];
+    char words[PEER_WORDS_MAX + 1];
     int64_t delay;
     bool has_retry_info = otlp_decode_retry_info(r->details, &delay);
     enum blame blame = blame_of(r, has_retry_info);
     bool again = blame == NOT_SIZE && may_repeat(r, has_retry_info);
     bool answered = r->outcome == HTTP_ANSWERED;
     const char *remedy = answered && again ? NULL : remedy_of(x, r), *endpoint = x->settings->endpoint;
-    otlp_clean_words(bytes_from_text(r->message), false, words);
+    peer_words_clean(bytes_from_text(r->message), false, words);
     struct verdict v =
         verdict_make(again ? VERDICT_RETRY : VERDICT_REFUSED, "%s %s%s%s%s%s%s%s", endpoint,
                      answered ? "answers " : "gives no answer", answered ? grpc_status_name(r->status) : "",
@@ -321,7 +322,7 @@ static struct verdict judge_failure(struct otlp_grpc *x, const struct record *re
     if (again)
         v.retry_after_nanos = delay < LONGEST_DELAY_NANOS ? delay : LONGEST_DELAY_NANOS;
     if (blame != NOT_SIZE)
-        otlp_blame_size(&x->common, record, blame == SURELY_SIZE, &v);
+        request_size_blame(&x->common.http, record, blame == SURELY_SIZE, &v);
     if (answered && (r->status == GRPC_INVALID_ARGUMENT || r->status == GRPC_INTERNAL))
         otlp_layouts_blame(&x->common, record, words, &v);
     return v;
@@ -353,26 +354,26 @@ static bool peer_says_ok(const struct grpc_response *r)
     return r->status == GRPC_OK;
 }
 
-static void send_flight(struct otlp_flight *f);
+static void send_flight(struct http_flight *f);
 
 static void on_done(void *arg, const struct grpc_response *r)
 {
-    struct otlp_flight *f = arg;
-    if (r->outcome == HTTP_ANSWERED && r->status == GRPC_UNAUTHENTICATED && otlp_auth_again(f)) {
+    struct http_flight *f = arg;
+    if (r->outcome == HTTP_ANSWERED && r->status == GRPC_UNAUTHENTICATED && http_auth_again(f)) {
         send_flight(f);
         return;
     }
-    struct verdict v = peer_says_ok(r) ? judge_body(f->exporter, r)
+    struct verdict v = peer_says_ok(r) ? judge_body((const struct otlp_exporter *)f->exporter, r)
                                        : judge_failure((struct otlp_grpc *)f->exporter, send_record(f->send), r);
     otlp_flight_end(f, &v);
 }
 
-static void send_flight(struct otlp_flight *f)
+static void send_flight(struct http_flight *f)
 {
     struct otlp_grpc *x = (struct otlp_grpc *)f->exporter;
     const struct record *r = send_record(f->send);
     struct header_set headers;
-    otlp_auth_headers(&x->common, r, &headers);
+    otlp_flight_headers(f, &headers);
     enum compression compression = (enum compression)r->compression;
     struct grpc_request request = {
         .origin = x->origin,
@@ -381,33 +382,33 @@ static void send_flight(struct otlp_flight *f)
         .encoding = compression == COMPRESSION_NONE ? NULL : compression_name(compression),
         .metadata = headers.items,
         .metadata_count = headers.count,
-        .timeout_nanos = x->common.settings->timeout_nanos,
+        .timeout_nanos = x->settings->common.http.timeout_nanos,
         .max_response_bytes = LIMIT_HTTP_RESPONSE_BYTES,
         .wait_for_ready = x->settings->wait_for_ready,
     };
-    f->call = grpc_client_send(x->common.client, &request, on_done, f);
+    f->call = grpc_client_send(f->exporter->client, &request, on_done, f);
     header_set_fini(&headers);
 }
 
 static void send_attempt(struct exporter *self, struct send *s)
 {
-    send_flight(otlp_flight_begin((struct otlp_exporter *)self, s));
+    send_flight(http_flight_begin((struct http_exporter *)self, s));
 }
 
-static void cancel_call(struct otlp_flight *f)
+static void cancel_call(struct http_flight *f)
 {
     grpc_call_cancel(f->call);
 }
 
 static void cancel(struct exporter *self)
 {
-    otlp_exporter_cancel((struct otlp_exporter *)self, cancel_call);
+    http_exporter_cancel((struct http_exporter *)self, cancel_call);
 }
 
 static void destroy(struct exporter *self)
 {
     free(((struct otlp_grpc *)self)->origin);
-    otlp_exporter_destroy(self);
+    http_exporter_destroy(self);
 }
 
 static const char *const aliases[] = {"otlp", NULL};
@@ -425,11 +426,11 @@ const struct exporter_module otlp_grpc_exporter = {
         },
     .create = create,
     .start = start,
-    .encode = otlp_partition_encode,
-    .takes_unread = otlp_partition_takes_unread,
-    .replace = otlp_partition_replace,
+    .encode = http_partition_encode,
+    .takes_unread = http_partition_takes_unread,
+    .replace = http_partition_replace,
     .send = send_attempt,
     .cancel = cancel,
-    .stop = otlp_exporter_stop,
+    .stop = http_exporter_stop,
     .destroy = destroy,
 };

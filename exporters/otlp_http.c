@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // OTLP over HTTP/1.1 (opentelemetry-proto docs/specification.md, "OTLP/HTTP").
-#include "base/limits.h"
 #include "base/mem.h"
-#include "codec/otlp.h"
-#include "exporters/otlp_auth.h"
-#include "exporters/otlp_encode.h"
+#include "codec/otlp_status.h"
+#include "exporters/http_auth.h"
+#include "exporters/http_partition.h"
 #include "exporters/otlp_layouts.h"
-#include "exporters/otlp_partition.h"
-#include "net/url.h"
+#include "exporters/peer_words.h"
+#include "exporters/request_size.h"
 
 #include <strings.h>
 
@@ -18,8 +17,6 @@ struct otlp_http_settings {
     struct otlp_settings common;
     const char *endpoint, *profiles_endpoint;
     int encoding;
-    const char *proxy_url;
-    int64_t idle_timeout_nanos;
 };
 
 struct otlp_http {
@@ -31,12 +28,6 @@ struct otlp_http {
 static const char *const encoding_names[] = {"proto", NULL};
 
 #define SETTING(member) offsetof(struct otlp_http_settings, member)
-
-static const struct field tls_fields[] = {
-    OTLP_TLS_FIELDS,
-    {.name = "insecure", .type = FIELD_IGNORED, .help = "the scheme of the endpoint decides"},
-    {.name = NULL},
-};
 
 static const struct field otlp_http_fields[] = {
     {.name = "endpoint",
@@ -54,50 +45,20 @@ static const struct field otlp_http_fields[] = {
      .names = encoding_names,
      .help = "of the request"},
     OTLP_REQUEST_FIELDS("30s", "16MiB"),
-    {.name = "proxy_url",
-     .type = FIELD_SECRET,
-     .offset = SETTING(proxy_url),
-     .help = "default: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment"},
-    {.name = "tls", .type = FIELD_STRUCT, .fields = tls_fields, .help = "for https endpoints"},
-    {.name = "idle_conn_timeout",
-     .type = FIELD_DURATION,
-     .offset = SETTING(idle_timeout_nanos),
-     .default_text = "90s",
-     .min = 0,
-     .max = 86400e9,
-     .help = "connections unused for this long are closed"},
+    HTTP_EXPORTER_CLIENT_FIELDS,
     {.name = "traces_endpoint", .type = FIELD_IGNORED, .help = "only profiles are sent"},
     {.name = "metrics_endpoint", .type = FIELD_IGNORED, .help = "only profiles are sent"},
     {.name = "logs_endpoint", .type = FIELD_IGNORED, .help = "only profiles are sent"},
-    {.name = "read_buffer_size", .type = FIELD_IGNORED, .help = "no meaning here"},
-    {.name = "write_buffer_size", .type = FIELD_IGNORED, .help = "no meaning here"},
-    {.name = "max_idle_conns", .type = FIELD_IGNORED, .help = "sending_queue.num_consumers bounds connections"},
-    {.name = "max_idle_conns_per_host",
-     .type = FIELD_IGNORED,
-     .help = "sending_queue.num_consumers bounds connections"},
-    {.name = "max_conns_per_host", .type = FIELD_IGNORED, .help = "sending_queue.num_consumers bounds connections"},
-    {.name = "disable_keep_alives", .type = FIELD_IGNORED, .help = "connections are kept"},
-    {.name = "force_attempt_http2", .type = FIELD_IGNORED, .help = "requests are HTTP/1.1"},
     {.name = NULL},
 };
-
-static void check_url(const char *url, const char *key, const struct otlp_http_settings *s,
-                      const struct component_check *check)
-{
-    struct err e = {0};
-    if (url != NULL && http_url_check(url, &e) != ERR_OK)
-        check_error(check, key, "%s", e.text);
-    else if (url != NULL)
-        otlp_check_host(url, s->proxy_url, false, key, check);
-}
 
 static void check_settings(const void *settings, const struct component_check *check)
 {
     const struct otlp_http_settings *s = settings;
     if (s->endpoint == NULL && s->profiles_endpoint == NULL)
         check_error(check, "", "at least one endpoint must be specified: set endpoint or profiles_endpoint");
-    check_url(s->endpoint, "endpoint", s, check);
-    check_url(s->profiles_endpoint, "profiles_endpoint", s, check);
+    http_exporter_check_url(&s->common.http, s->endpoint, "endpoint", check);
+    http_exporter_check_url(&s->common.http, s->profiles_endpoint, "profiles_endpoint", check);
     static const char *const reserved[] = {"Content-Encoding", "follows from compression", NULL};
     otlp_settings_check(&s->common, reserved, check);
 }
@@ -116,13 +77,7 @@ static enum err_code create(struct exporter *self, const void *settings, struct 
 
 static enum err_code start(struct exporter *self, struct err *e)
 {
-    struct otlp_http *x = (struct otlp_http *)self;
-    struct http_client_options options = {
-        .proxy_url = x->settings->proxy_url,
-        .idle_timeout_nanos = x->settings->idle_timeout_nanos,
-    };
-    enum err_code rc = otlp_exporter_connect(&x->common, options, e);
-    return rc == ERR_OK ? otlp_auth_start(&x->common, x->url, false, e) : rc;
+    return http_exporter_start((struct http_exporter *)self, ((const struct otlp_http *)self)->url, e);
 }
 
 static bool has_type(const struct http_response *response, const char *media_type)
@@ -132,13 +87,13 @@ static bool has_type(const struct http_response *response, const char *media_typ
 }
 
 // The peer's own words: google.rpc.Status, or the beginning of a text.
-static void peer_message(const struct http_response *response, char out[OTLP_MAX_WORDS + 1])
+static void peer_message(const struct http_response *response, char out[PEER_WORDS_MAX + 1])
 {
     int32_t code;
     struct bytes message = {NULL, 0};
     if (!has_type(response, PROTOBUF_TYPE) || !otlp_decode_status(response->body, &code, &message))
         message = response->body;
-    otlp_clean_words(message, has_type(response, "text/html"), out);
+    peer_words_clean(message, has_type(response, "text/html"), out);
 }
 
 // A Collector's HTTP server says 400 for a body that is too large.
@@ -153,26 +108,26 @@ static struct verdict judge_status(struct otlp_http *x, const struct record *r, 
     if (status >= 200 && status < 300)
         return otlp_judge_success(&x->common, response->body);
     bool again = status == 429 || status == 502 || status == 503 || status == 504;
-    char text[OTLP_MAX_WORDS + 1];
+    char text[PEER_WORDS_MAX + 1];
     peer_message(response, text);
     // The query may hold a key.
     struct verdict v = verdict_make(again ? VERDICT_RETRY : VERDICT_REFUSED, "%.*s answers %d%s%s",
                                     (int)strcspn(x->url, "?"), x->url, status, text[0] != '\0' ? ": " : "", text);
     v.retry_after_nanos = retry_after_parse(http_response_header(response, "retry-after"),
-                                            clock_wall_nanos(x->common.exporter.component.env->clock));
+                                            clock_wall_nanos(x->common.http.exporter.component.env->clock));
     if (blames_size(status, text))
-        otlp_blame_size(&x->common, r, true, &v);
+        request_size_blame(&x->common.http, r, true, &v);
     if (status == 400)
         otlp_layouts_blame(&x->common, r, text, &v);
     return v;
 }
 
-static void send_flight(struct otlp_flight *f);
+static void send_flight(struct http_flight *f);
 
 static void on_done(void *arg, const struct http_response *response)
 {
-    struct otlp_flight *f = arg;
-    if (response->status == 401 && otlp_auth_again(f)) {
+    struct http_flight *f = arg;
+    if (response->status == 401 && http_auth_again(f)) {
         send_flight(f);
         return;
     }
@@ -183,46 +138,26 @@ static void on_done(void *arg, const struct http_response *response)
     otlp_flight_end(f, &v);
 }
 
-static void send_flight(struct otlp_flight *f)
+static void send_flight(struct http_flight *f)
 {
-    struct otlp_http *x = (struct otlp_http *)f->exporter;
+    const struct otlp_http *x = (const struct otlp_http *)f->exporter;
     const struct record *r = send_record(f->send);
     struct header_set headers;
-    otlp_auth_headers(&x->common, r, &headers);
+    otlp_flight_headers(f, &headers);
     if (r->compression != COMPRESSION_NONE)
         header_set_put(&headers, "Content-Encoding", compression_name((enum compression)r->compression));
-    struct http_request request = {
-        .method = "POST",
-        .url = x->url,
-        .headers = headers.items,
-        .header_count = headers.count,
-        .body = {r->data, r->len},
-        .timeout_nanos = x->settings->common.timeout_nanos,
-        .max_response_bytes = LIMIT_HTTP_RESPONSE_BYTES,
-    };
-    f->call = http_client_send(x->common.client, &request, on_done, f);
-    header_set_fini(&headers);
+    http_flight_post(f, x->url, &headers, (struct bytes){r->data, r->len}, on_done);
 }
 
 static void send_attempt(struct exporter *self, struct send *s)
 {
-    send_flight(otlp_flight_begin((struct otlp_exporter *)self, s));
-}
-
-static void cancel_call(struct otlp_flight *f)
-{
-    http_call_cancel(f->call);
-}
-
-static void cancel(struct exporter *self)
-{
-    otlp_exporter_cancel((struct otlp_exporter *)self, cancel_call);
+    send_flight(http_flight_begin((struct http_exporter *)self, s));
 }
 
 static void destroy(struct exporter *self)
 {
     free(((struct otlp_http *)self)->url);
-    otlp_exporter_destroy(self);
+    http_exporter_destroy(self);
 }
 
 static const char *const aliases[] = {"otlphttp", NULL};
@@ -240,11 +175,11 @@ const struct exporter_module otlp_http_exporter = {
         },
     .create = create,
     .start = start,
-    .encode = otlp_partition_encode,
-    .takes_unread = otlp_partition_takes_unread,
-    .replace = otlp_partition_replace,
+    .encode = http_partition_encode,
+    .takes_unread = http_partition_takes_unread,
+    .replace = http_partition_replace,
     .send = send_attempt,
-    .cancel = cancel,
-    .stop = otlp_exporter_stop,
+    .cancel = http_exporter_cancel_posts,
+    .stop = http_exporter_stop,
     .destroy = destroy,
 };

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <strings.h>
 
 const char *const otlp_layout_choices[] = {"auto", "current", "1.10", "1.9", "1.8", "1.7", NULL};
 const char *const otlp_reference_choices[] = {[OTLP_INLINE] = "inline", [OTLP_INDEXED] = "indexed", NULL};
@@ -27,7 +26,7 @@ static bool is_auto(const struct otlp_exporter *x)
 
 void otlp_layouts_init(struct otlp_exporter *x)
 {
-    const struct component *c = &x->exporter.component;
+    const struct component *c = &x->http.exporter.component;
     const struct metric_label label = {"exporter", c->id};
     atomic_init(&x->spoken, is_auto(x) ? OTLP_LAYOUT_CURRENT : chosen(x->settings));
     x->layout_lost = metrics_series(c->env->metrics, &lost_family, &label, 1);
@@ -78,21 +77,14 @@ void otlp_layouts_note_lost(const struct otlp_exporter *x, enum otlp_layout layo
     if (report->lost == 0)
         return;
     metric_add(x->layout_lost, (int64_t)report->lost);
-    log_warn(&x->exporter.component.log, "layout %s cannot hold all of a batch, lost are %" PRIu64 ", the first: %s",
-             otlp_layout_names[layout], report->lost, report->first);
-}
-
-static bool is_given(const struct otlp_settings *s)
-{
-    for (size_t i = 0; i < s->headers.count; i++)
-        if (strcasecmp(s->headers.items[i].name, OTLP_VERSION_HEADER) == 0)
-            return true;
-    return false;
+    log_warn(&x->http.exporter.component.log,
+             "layout %s cannot hold all of a batch, lost are %" PRIu64 ", the first: %s", otlp_layout_names[layout],
+             report->lost, report->first);
 }
 
 void otlp_layouts_headers(const struct otlp_exporter *x, const struct record *r, struct header_set *headers)
 {
-    if (r->layout != OTLP_LAYOUT_CURRENT && !is_given(x->settings))
+    if (r->layout != OTLP_LAYOUT_CURRENT && !http_exporter_is_given(&x->http, OTLP_VERSION_HEADER))
         header_set_remove(headers, OTLP_VERSION_HEADER);
 }
 
@@ -133,7 +125,7 @@ void otlp_layouts_note(struct otlp_exporter *x, const struct record *r, const st
     if (v->kind > VERDICT_PARTIAL || (r->refused_layouts >> spoken & 1) == 0)
         return;
     log_warn(
-        &x->exporter.component.log,
+        &x->http.exporter.component.log,
         "the peer does not understand layout %s of OTLP profiles, but %s: sending that from now on; layout says so "
         "at once. Its words: %s",
         otlp_layout_names[spoken], otlp_layout_names[r->layout], r->first_refusal);

@@ -6,7 +6,6 @@
 
 #include "codec/otlp_emit.h"
 #include "exporters/otlp_common.h"
-#include "net/header_set.h"
 
 void otlp_layouts_init(struct otlp_exporter *x);
 void otlp_layouts_check(const struct otlp_settings *s, const struct component_check *check);

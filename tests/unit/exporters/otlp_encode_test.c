@@ -13,6 +13,7 @@
 #include "exporters/exporters.h"
 #include "exporters/otlp_encode.h"
 #include "exporters/otlp_layouts.h"
+#include "exporters/request_size.h"
 #include "tests/support/batch_text.h"
 #include "tests/support/fake_env.h"
 #include "tests/support/random_batch.h"
@@ -53,12 +54,12 @@ static void world_fini(struct world *w)
 static void encode(struct world *w, const struct batch *b)
 {
     record_list_fini(&w->list);
-    assert_int_equal(otlp_exporter_encode(&w->exporter->exporter, b, &w->list, &w->e), ERR_OK);
+    assert_int_equal(otlp_encoder.encode(&w->exporter->http.exporter, b, &w->list, &w->e), ERR_OK);
 }
 
 static int64_t dropped_samples(struct world *w)
 {
-    return metric_get(w->exporter->too_large);
+    return metric_get(w->exporter->http.too_large);
 }
 
 // --- batches ---
@@ -294,7 +295,7 @@ static void check_fat_sample(bool own_profile, uint64_t arriving, uint64_t rejec
                                    "service.name: shop"));
     assert_non_null(strstr(fake_env_log(&w.env), v.text));
     // Several batches may go into one list.
-    assert_int_equal(otlp_exporter_encode(&w.exporter->exporter, b, &w.list, &w.e), ERR_OK);
+    assert_int_equal(otlp_encoder.encode(&w.exporter->http.exporter, b, &w.list, &w.e), ERR_OK);
     assert_int_equal(w.list.dropped_profiles, 2 * rejected);
     world_fini(&w);
     batch_unref(&b);
@@ -392,7 +393,7 @@ static void without_memory(void **state)
     while (rc != ERR_OK) {
         record_list_fini(&w.list);
         mem_fail_from(++n);
-        rc = otlp_exporter_encode(&w.exporter->exporter, b, &w.list, &w.e);
+        rc = otlp_encoder.encode(&w.exporter->http.exporter, b, &w.list, &w.e);
         mem_fail_from(0);
         if (rc != ERR_OK)
             assert_int_equal(rc, ERR_MEMORY);
@@ -410,7 +411,7 @@ static const struct verdict too_large = {.kind = VERDICT_REFUSED, .too_large = t
 static void split(struct world *w, const struct record *r, struct record_list *out)
 {
     record_list_init(out);
-    assert_int_equal(otlp_exporter_replace(&w->exporter->exporter, r, &too_large, out, &w->e), ERR_OK);
+    assert_int_equal(otlp_encoder.replace(&w->exporter->http.exporter, r, &too_large, out, &w->e), ERR_OK);
     for (const struct record *part = out->head; part != NULL; part = part->next) {
         assert_true(part->is_part);
         assert_true(part->raw_bytes < r->raw_bytes);
@@ -468,7 +469,7 @@ static void damaged_records_do_no_harm(void **state)
     record_list_init(&parts);
     for (unsigned c = COMPRESSION_NONE; c <= COMPRESSION_SNAPPY; c++) {
         r.compression = c;
-        assert_int_not_equal(otlp_exporter_replace(&w.exporter->exporter, &r, &too_large, &parts, &w.e), ERR_OK);
+        assert_int_not_equal(otlp_encoder.replace(&w.exporter->http.exporter, &r, &too_large, &parts, &w.e), ERR_OK);
         assert_null(parts.head);
     }
     world_fini(&w);
@@ -483,7 +484,7 @@ static bool refuse(struct world *w, size_t raw_bytes, bool no_doubt)
 {
     struct verdict v = verdict_make(VERDICT_REFUSED, "too large");
     const struct record r = tried(raw_bytes, false);
-    otlp_blame_size(w->exporter, &r, no_doubt, &v);
+    request_size_blame(&w->exporter->http, &r, no_doubt, &v);
     return v.too_large;
 }
 
@@ -491,7 +492,7 @@ static void take(struct world *w, size_t raw_bytes, bool is_part)
 {
     const struct verdict ok = {.kind = VERDICT_OK};
     const struct record r = tried(raw_bytes, is_part);
-    otlp_note_size(w->exporter, &r, &ok);
+    request_size_note(&w->exporter->http, &r, &ok);
 }
 
 static size_t most_bytes(struct world *w, const struct batch *b)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exporters/otlp_auth.h"
+#include "exporters/http_auth.h"
 
-#include "exporters/otlp_layouts.h"
 #include "net/authenticator.h"
 #include "net/lookup.h"
 #include "net/url.h"
@@ -9,10 +8,10 @@
 
 #include <netinet/in.h>
 
-const struct field otlp_auth_fields[] = {
+const struct field http_exporter_auth_fields[] = {
     {.name = "authenticator",
      .type = FIELD_STRING,
-     .offset = OTLP_SETTING(authenticator),
+     .offset = HTTP_EXPORTER_SETTING(authenticator),
      .help = "id of an extension that adds credentials to requests"},
     {.name = NULL},
 };
@@ -35,7 +34,7 @@ static bool is_here(const char *host)
     return here;
 }
 
-enum err_code otlp_auth_start(struct otlp_exporter *x, const char *url, bool to_socket, struct err *e)
+enum err_code http_auth_start(struct http_exporter *x, const char *url, bool to_socket, struct err *e)
 {
     const struct component *c = &x->exporter.component;
     const char *id = x->settings->authenticator;
@@ -53,15 +52,13 @@ enum err_code otlp_auth_start(struct otlp_exporter *x, const char *url, bool to_
     return ERR_OK;
 }
 
-void otlp_auth_headers(const struct otlp_exporter *x, const struct record *r, struct header_set *out)
+void http_auth_add(const struct http_exporter *x, const struct record *r, struct header_set *headers)
 {
-    header_set_init(out, x->headers, x->header_count);
-    otlp_layouts_headers(x, r, out);
     if (x->authenticator != NULL)
-        x->authenticator->ops->apply(x->authenticator, r->header_values, out);
+        x->authenticator->ops->apply(x->authenticator, r->header_values, headers);
 }
 
-bool otlp_auth_again(struct otlp_flight *f)
+bool http_auth_again(struct http_flight *f)
 {
     struct authenticator *a = f->exporter->authenticator;
     if (a == NULL || f->is_repeated)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exporters/otlp_partition.h"
+#include "exporters/http_partition.h"
 
 #include "base/mem.h"
-#include "exporters/otlp_encode.h"
 #include "net/authenticator.h"
 #include "profile/origin.h"
 
@@ -24,6 +23,28 @@ struct partition {
     uint32_t *part_of; // by resource
 };
 
+// --- attributes ---
+
+static size_t authenticator_count(const struct http_exporter *x)
+{
+    return x->authenticator != NULL ? x->authenticator->attribute_count : 0;
+}
+
+static size_t attribute_count(const struct http_exporter *x)
+{
+    return authenticator_count(x) + (x->own_attribute != NULL);
+}
+
+static const char *attribute_at(const struct http_exporter *x, size_t i)
+{
+    return i < authenticator_count(x) ? x->authenticator->attributes[i] : x->own_attribute;
+}
+
+const char *http_partition_own_value(const struct http_exporter *x, const struct record *r)
+{
+    return x->own_attribute != NULL && r->header_values != NULL ? r->header_values[authenticator_count(x)] : NULL;
+}
+
 // --- values ---
 
 // A header's value, and a metadata's of gRPC: printable ASCII.
@@ -36,7 +57,7 @@ static bool is_plain(struct bytes text)
 }
 
 // Appends the value as text. False: it has none.
-static bool print_attribute(const struct otlp_exporter *x, const struct resource *r, const char *key, struct buf *text)
+static bool print_attribute(const struct http_exporter *x, const struct resource *r, const char *key, struct buf *text)
 {
     const struct key_value *found = key_values_find(r->attributes, r->attribute_count, bytes_from_text(key));
     size_t start = text->len;
@@ -75,20 +96,20 @@ static const char **join_values(const ptrdiff_t *lens, size_t count, struct byte
     return (const char **)values;
 }
 
-static const char **values_of(const struct otlp_exporter *x, const struct resource *r, size_t *bytes_out)
+static const char **values_of(const struct http_exporter *x, const struct resource *r, size_t *bytes_out)
 {
-    const struct authenticator *a = x->authenticator;
+    const size_t count = attribute_count(x);
     struct buf text;
-    ptrdiff_t *lens = mem_try_array(a->attribute_count, sizeof *lens);
+    ptrdiff_t *lens = mem_try_array(count, sizeof *lens);
     const char **values = NULL;
     buf_init(&text, SIZE_MAX);
     buf_add_byte(&text, '\0'); // never NULL
-    for (size_t i = 0; lens != NULL && i < a->attribute_count; i++) {
+    for (size_t i = 0; lens != NULL && i < count; i++) {
         size_t start = text.len;
-        lens[i] = print_attribute(x, r, a->attributes[i], &text) ? (ptrdiff_t)(text.len - start) : -1;
+        lens[i] = print_attribute(x, r, attribute_at(x, i), &text) ? (ptrdiff_t)(text.len - start) : -1;
     }
     if (lens != NULL && buf_ok(&text))
-        values = join_values(lens, a->attribute_count, (struct bytes){text.data + 1, text.len - 1}, bytes_out);
+        values = join_values(lens, count, (struct bytes){text.data + 1, text.len - 1}, bytes_out);
     free(lens);
     buf_fini(&text);
     return values;
@@ -104,10 +125,10 @@ static bool same_values(const char *const *a, const char *const *b, size_t count
 
 // --- parts ---
 
-static enum err_code add_resource(const struct otlp_exporter *x, const struct resource *r, uint32_t index,
+static enum err_code add_resource(const struct http_exporter *x, const struct resource *r, uint32_t index,
                                   struct partition *p, struct err *e)
 {
-    size_t bytes = 0, part = 0, count = x->authenticator->attribute_count;
+    size_t bytes = 0, part = 0, count = attribute_count(x);
     const char **values = values_of(x, r, &bytes);
     if (values == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the values of headers");
@@ -127,7 +148,7 @@ static enum err_code add_resource(const struct otlp_exporter *x, const struct re
     return ERR_OK;
 }
 
-static enum err_code find_parts(const struct otlp_exporter *x, const struct batch *b, struct partition *p,
+static enum err_code find_parts(const struct http_exporter *x, const struct batch *b, struct partition *p,
                                 struct err *e)
 {
     enum err_code rc = ERR_OK;
@@ -187,17 +208,17 @@ static enum err_code set_values_from(struct record **link, const char *const *va
     return rc;
 }
 
-static enum err_code encode_part(struct otlp_exporter *x, const struct batch *b, const struct part *p,
+static enum err_code encode_part(struct http_exporter *x, const struct batch *b, const struct part *p,
                                  struct record_list *out, struct err *e)
 {
     struct record **link = out->tail;
-    enum err_code rc = otlp_exporter_encode(&x->exporter, b, out, e);
+    enum err_code rc = x->encoder->encode(&x->exporter, b, out, e);
     if (rc == ERR_OK)
-        rc = set_values_from(link, p->values, x->authenticator->attribute_count, p->bytes, e);
+        rc = set_values_from(link, p->values, attribute_count(x), p->bytes, e);
     return rc;
 }
 
-static enum err_code encode_parts(struct otlp_exporter *x, const struct batch *b, const struct partition *p,
+static enum err_code encode_parts(struct http_exporter *x, const struct batch *b, const struct partition *p,
                                   struct record_list *out, struct err *e)
 {
     enum err_code rc = ERR_OK;
@@ -211,23 +232,18 @@ static enum err_code encode_parts(struct otlp_exporter *x, const struct batch *b
     return rc;
 }
 
-static bool asks_for_attributes(const struct otlp_exporter *x)
-{
-    return x->authenticator != NULL && x->authenticator->attribute_count > 0;
-}
-
-enum err_code otlp_partition_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
+enum err_code http_partition_encode(struct exporter *self, const struct batch *batch, struct record_list *out,
                                     struct err *e)
 {
-    struct otlp_exporter *x = (struct otlp_exporter *)self;
-    if (!asks_for_attributes(x))
-        return otlp_exporter_encode(self, batch, out, e);
+    struct http_exporter *x = (struct http_exporter *)self;
+    if (attribute_count(x) == 0)
+        return x->encoder->encode(self, batch, out, e);
     struct partition *p = MEM_NEW(struct partition);
     enum err_code rc = find_parts(x, batch, p, e);
     if (rc == ERR_OK && p->count == 1)
         rc = encode_part(x, batch, &p->items[0], out, e);
     else if (rc == ERR_OK && p->count == 0)
-        rc = otlp_exporter_encode(self, batch, out, e);
+        rc = x->encoder->encode(self, batch, out, e);
     else if (rc == ERR_OK)
         rc = encode_parts(x, batch, p, out, e);
     free_partition(p);
@@ -243,29 +259,28 @@ static bool same_attribute(const struct resource *a, const struct resource *b, c
 }
 
 // Then they are one part. (Values that differ may still give the same headers: then the batch is opened for nothing.)
-static bool same_attributes(const struct otlp_exporter *x, const struct batch *b)
+static bool same_attributes(const struct http_exporter *x, const struct batch *b)
 {
-    const struct authenticator *a = x->authenticator;
     for (uint32_t r = 1; r < b->resource_count; r++)
-        for (size_t i = 0; i < a->attribute_count; i++)
-            if (!same_attribute(b->resources[0], b->resources[r], a->attributes[i]))
+        for (size_t i = 0; i < attribute_count(x); i++)
+            if (!same_attribute(b->resources[0], b->resources[r], attribute_at(x, i)))
                 return false;
     return true;
 }
 
-bool otlp_partition_takes_unread(struct exporter *self, const struct batch *batch)
+bool http_partition_takes_unread(struct exporter *self, const struct batch *batch)
 {
-    const struct otlp_exporter *x = (const struct otlp_exporter *)self;
-    return (!asks_for_attributes(x) || same_attributes(x, batch)) && otlp_exporter_takes_unread(self, batch);
+    const struct http_exporter *x = (const struct http_exporter *)self;
+    return (attribute_count(x) == 0 || same_attributes(x, batch)) && x->encoder->takes_unread(self, batch);
 }
 
-enum err_code otlp_partition_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
+enum err_code http_partition_replace(struct exporter *self, const struct record *r, const struct verdict *refusal,
                                      struct record_list *out, struct err *e)
 {
-    struct otlp_exporter *x = (struct otlp_exporter *)self;
+    struct http_exporter *x = (struct http_exporter *)self;
     struct record **link = out->tail;
-    enum err_code rc = otlp_exporter_replace(self, r, refusal, out, e);
+    enum err_code rc = x->encoder->replace(self, r, refusal, out, e);
     if (rc == ERR_OK && r->header_values != NULL)
-        rc = set_values_from(link, r->header_values, x->authenticator->attribute_count, r->header_bytes, e);
+        rc = set_values_from(link, r->header_values, attribute_count(x), r->header_bytes, e);
     return rc;
 }
