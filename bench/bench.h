@@ -51,6 +51,7 @@ void bench_program(const char *path, const char *input_name, const char *input_p
 void bench_start(const char *path);
 // The program at `path` between a load and a sink: OTLP in and out over HTTP and gRPC.
 void bench_transports(const char *path, bool quick);
+void bench_pyroscope(const char *path);
 
 // Inflating the same input and deflating the same output, one thread: what no program can avoid.
 double floor_seconds(struct bytes file, struct bytes encoded, unsigned runs);
@@ -61,6 +62,8 @@ struct sink *sink_create(bool counts_samples);
 int sink_port(const struct sink *s);
 uint64_t sink_requests(const struct sink *s); // answered so far
 uint64_t sink_samples(const struct sink *s);  // in them, if it counts them
+void sink_wait(const struct sink *s,
+               uint64_t requests); // until so many were answered; ends the program after half a minute
 void sink_destroy(struct sink **s);
 
 // --- product.c: the program in a process of its own ---

@@ -63,7 +63,8 @@ static void make_http(const struct load *l, struct buf *head)
 {
     buf_add_format(head, "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: bench\r\n",
                    l->path != NULL ? l->path : "/v1development/profiles", l->port);
-    buf_add_format(head, "Content-Type: application/x-protobuf\r\nContent-Length: %zu\r\n", l->body.len);
+    buf_add_format(head, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+                   l->content_type != NULL ? l->content_type : "application/x-protobuf", l->body.len);
     if (l->encoding != NULL)
         buf_add_format(head, "Content-Encoding: %s\r\n", l->encoding);
     buf_add_text(head, "\r\n");
@@ -397,8 +398,11 @@ static bool may_go_on(struct shared *s)
 static void *run_client(void *arg)
 {
     struct client *c = arg;
-    while (may_go_on(c->shared))
+    do {
+        if (!may_go_on(c->shared))
+            break;
         send_until_taken(c);
+    } while (!c->shared->load->once);
     close_connection(c);
     return NULL;
 }

@@ -14,12 +14,14 @@ struct load {
     bool grpc;
     unsigned connections;
     struct bytes body;
-    const char *encoding; // NULL = none
-    const char *path;     // HTTP; NULL = that of profiles
-    bool sends_again;     // what was refused, until it is taken
-    unsigned pause_ms;    // before that, half of it more or less
-    uint64_t requests;    // in all; 0 = no bound
-    double seconds;       // no new ones after that; 0 = no bound
+    const char *encoding;     // NULL = none
+    const char *path;         // HTTP; NULL = that of profiles
+    const char *content_type; // HTTP; NULL = that of OTLP
+    bool sends_again;         // what was refused, until it is taken
+    unsigned pause_ms;        // before that, half of it more or less
+    uint64_t requests;        // in all; 0 = no bound
+    bool once;                // one of each connection
+    double seconds;           // no new ones after that; 0 = no bound
 };
 
 struct load_result {

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 {
     char program[4096];
     if (has(argc, argv, "--help")) {
-        puts("usage: ./dev bench [--json] [--quick] [--only stages|processors|transports|start|scaling]\n"
+        puts("usage: ./dev bench [--json] [--quick] [--only stages|processors|transports|pyroscope|start|scaling]\n"
              "Exit code 1 if a limit does not hold. --quick: scaling to 100k samples only, transports half a second "
              "each.");
         return 0;
@@ -100,6 +100,8 @@ int main(int argc, char **argv)
         bench_processors();
     if (all || has(argc, argv, "transports"))
         bench_transports(path, has(argc, argv, "--quick"));
+    if (all || has(argc, argv, "pyroscope"))
+        bench_pyroscope(path);
     if (all || has(argc, argv, "start"))
         bench_start(path);
     if (all || has(argc, argv, "scaling"))

@@ -204,6 +204,19 @@ uint64_t sink_samples(const struct sink *s)
     return atomic_load(&s->samples);
 }
 
+void sink_wait(const struct sink *s, uint64_t requests)
+{
+    double give_up = wall_seconds() + 30;
+    while (sink_requests(s) < requests) {
+        if (wall_seconds() > give_up) {
+            fprintf(stderr, "%llu requests were taken, %llu arrived\n", (unsigned long long)requests,
+                    (unsigned long long)sink_requests(s));
+            exit(1);
+        }
+        usleep(1000);
+    }
+}
+
 void sink_destroy(struct sink **s)
 {
     shutdown((*s)->listener, SHUT_RDWR);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zstd.h>
 
 enum {
@@ -130,19 +129,6 @@ static void make_config(const struct transport *t, const struct body *b, bool ch
         changes ? ", processors: [resource]" : "", t->exporter);
 }
 
-static void wait_sent(const struct sink *sink, uint64_t count)
-{
-    double give_up = wall_seconds() + 30;
-    while (sink_requests(sink) < count) {
-        if (wall_seconds() > give_up) {
-            fprintf(stderr, "bench: %llu requests were taken, %llu arrived\n", (unsigned long long)count,
-                    (unsigned long long)sink_requests(sink));
-            exit(1);
-        }
-        usleep(1000);
-    }
-}
-
 static void check_load(const struct load_result *r)
 {
     if (r->other == 0 && r->unfinished == 0)
@@ -163,13 +149,13 @@ static struct figures measure(const char *path, const char *config, const struct
     load_run(load, &warm);
     check_load(&warm);
     if (sink != NULL)
-        wait_sent(sink, warm.taken);
+        sink_wait(sink, warm.taken);
     double before = product_cpu_seconds(p), begin = wall_seconds();
     load->seconds = seconds;
     load_run(load, &f.load);
     if (sink != NULL) {
         check_load(&f.load);
-        wait_sent(sink, warm.taken + f.load.taken);
+        sink_wait(sink, warm.taken + f.load.taken);
     }
     f.load.seconds = wall_seconds() - begin;
     f.cpu_seconds = product_cpu_seconds(p) - before;
