@@ -100,6 +100,24 @@ def test_a_token_in_each_way_that_clients_send_it(folder):
         assert not relay.log("one-token|other-token|" + base64.b64encode(b"anybody:one-token").decode())
 
 
+def test_a_key_of_a_browser_and_a_client_that_recovers(folder):
+    settings = {"token": "one-token", "browser_tokens": ["page-token"]}
+    lines = [("Authorization", "Digest x"), ("Authorization", basic("u", "no")), ("Authorization", "Bearer one-token")]
+    with Sink() as sink, Relay(server("bearertokenauth", settings, sink), folder) as relay:
+        code, headers, body = post(relay, [("Authorization", "Bearer page-token")])
+        assert (code, headers["WWW-Authenticate"]) == (401, 'Bearer realm="profrelay"')
+        assert b"a key of type Browser may not send profiles" in body, body
+        assert not grpc(relay, ("Authorization", "Bearer page-token"))
+        assert relay.metric(REFUSED, reason="a key of type Browser may not send profiles") == 2
+        for _ in range(3):
+            assert post(relay, lines)[0] == 200
+            assert grpc(relay, *reversed(lines))
+            assert post(relay, lines[:2])[0] == 401
+        relay.wait_line("127.0.0.1: accepted again", count=2)  # of grpc, of http
+        assert len(relay.log("127.0.0.1: a request is refused")) == 2
+        assert len(relay.log("127.0.0.1: accepted again")) == 2
+
+
 def test_a_refused_body_is_not_taken(folder):
     """The answer comes at the head: the rest of a body is not waited for."""
     with Sink() as sink, Relay(server("bearertokenauth", {"token": "t"}, sink), folder) as relay:

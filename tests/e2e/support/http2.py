@@ -57,12 +57,23 @@ def request(stream, payload=b"", compressed=False, **headers):
     return out + b"".join(frame(DATA, END_STREAM if i == len(pieces) - 1 else 0, stream, p) for i, p in enumerate(pieces))
 
 
+def connect(port, timeout):
+    """port: or the path of a Unix socket."""
+    if isinstance(port, int):
+        connection = socket.create_connection(("127.0.0.1", port), timeout)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(timeout)
+    connection.connect(str(port))
+    return connection
+
+
 class Peer:
     """A connection that has said hello. Frames come as (type, flags, stream, payload); None at the end."""
 
     def __init__(self, port, timeout=30.0, **options):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = connect(port, timeout)
         self.buffer = b""
         self.code = -1  # of the last GOAWAY
         self.socket.sendall(PREFACE + settings(table_size=0, **options))

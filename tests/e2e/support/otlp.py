@@ -50,6 +50,7 @@ class Group:
     scope_name: str
     scope_attributes: dict
     profiles: list
+    scope_version: str = ""
 
     @property
     def service(self):
@@ -142,7 +143,7 @@ def decode(body):
     request = parse(body)
     t = _Tables(request.dictionary)
     return [Group(t.plain(r.resource.attributes), s.scope.name, t.plain(s.scope.attributes),
-                  [t.profile(p) for p in s.profiles])
+                  [t.profile(p) for p in s.profiles], s.scope.version)
             for r in request.resource_profiles for s in r.scope_profiles]
 
 
@@ -175,6 +176,16 @@ def inflated(data):
 def parse_pprof(data):
     """The pprof Profile itself."""
     return _message("Profile", "location").FromString(inflated(data))
+
+
+def parse_push(body):
+    """Of each series of a PushRequest: (labels, [profiles as they came]). A label must stand there once."""
+    series = []
+    for one in _message("PushRequest", "series").FromString(body).series:
+        labels = [(x.name, x.value) for x in one.labels]
+        assert labels == sorted(set(labels)) and len(dict(labels)) == len(labels), labels
+        series.append((dict(labels), [x.raw_profile for x in one.samples]))
+    return series
 
 
 def read_pprof(data):

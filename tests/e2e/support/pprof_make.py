@@ -86,13 +86,13 @@ def _labels(strings, rng, index):
 
 
 def _samples(strings, rng, o):
-    out = b""
+    out = bytearray()  # which grows in place
     for i in range(o["samples"]):
         stack = [100 + rng.randrange(o["locations"]) for _ in range(o["depth"])]
         out += block(2, packed(1, stack) + packed(2, [rng.randrange(1, 1 << 40) for _ in o["types"]]) +
                      (_labels(strings, rng, i) if o["labels"] else b"") +
                      (_odd_labels(strings, i) if o["odd_labels"] else b""))
-    return out + (out if o["twice"] else b"")
+    return bytes(out) * (2 if o["twice"] else 1)
 
 
 DEFAULTS = {"samples": 20, "types": (("samples", "count"), ("cpu", "nanoseconds")), "labels": True,

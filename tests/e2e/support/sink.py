@@ -86,7 +86,7 @@ class Gone(Exception):
     """The peer closed or cut the connection."""
 
 
-class _Reader:
+class Reader:
     def __init__(self, connection):
         self.connection, self.buffer = connection, b""
 
@@ -235,7 +235,7 @@ class Sink:
         try:
             if self.tls:
                 connection = self.tls.wrap_socket(raw, server_side=True)
-            reader = _Reader(connection)
+            reader = Reader(connection)
             while self._one(connection, reader):
                 pass
         except (Gone, OSError):

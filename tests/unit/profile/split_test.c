@@ -280,6 +280,48 @@ static void columns_shared_by_distant_profiles_are_cut_twice(void **state)
     batch_unref(&near);
 }
 
+static void check_split_at(struct batch *b, struct profile_position at, uint64_t before, uint64_t seed)
+{
+    struct batch *parts[2];
+    struct err e = {0};
+    assert_int_equal(batch_split_at(b, at, &parts[0], &parts[1], &e), ERR_OK);
+    assert_int_equal(parts[0]->profile_count, before);
+    assert_int_equal(parts[1]->profile_count, b->profile_count - before);
+    assert_same_samples(parts, 2, &b, 1, seed);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(batch_own_dictionary(&parts[i], &e), ERR_OK);
+        assert_valid(parts[i], seed);
+        assert_true(parts[i]->dictionary != b->dictionary);
+    }
+    assert_same_samples(parts, 2, &b, 1, seed);
+    batch_unref(&parts[0]);
+    batch_unref(&parts[1]);
+}
+
+static void before_each_profile(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct batch *b = random_batch(seed, NULL);
+        uint64_t before = 0;
+        for (uint32_t r = 0; r < b->resource_count; r++)
+            for (uint32_t s = 0; s < b->resources[r]->scope_count; s++)
+                for (uint32_t p = 0; p < b->resources[r]->scopes[s]->profile_count; p++)
+                    check_split_at(b, (struct profile_position){r, s, p}, before++, seed);
+        batch_unref(&b);
+    }
+}
+
+static bool split_last(void *arg, struct err *e)
+{
+    struct batch *b = arg, *parts[2];
+    const struct profile_position at = {.resource = b->resource_count - 1};
+    bool ok = batch_split_at(b, at, &parts[0], &parts[1], e) == ERR_OK && batch_own_dictionary(&parts[1], e) == ERR_OK;
+    batch_unref(&parts[0]);
+    batch_unref(&parts[1]);
+    return ok;
+}
+
 static bool split_half(void *arg, struct err *e)
 {
     struct batch *parts[2];
@@ -308,6 +350,7 @@ static void splitting_survives_failing_memory(void **state)
         if (b->sample_count >= 2) {
             run_with_failing_memory(split_half, b);
             run_with_failing_memory(split_many, b);
+            run_with_failing_memory(split_last, b);
         }
         batch_unref(&b);
     }
@@ -326,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_single_sample_of_many_types_is_cut_between_them),
         cmocka_unit_test(parts_keep_groups_and_are_full),
         cmocka_unit_test(columns_shared_by_distant_profiles_are_cut_twice),
+        cmocka_unit_test(before_each_profile),
         cmocka_unit_test(splitting_survives_failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
