@@ -43,8 +43,8 @@ static struct pyroscope_upload recording(const struct pyroscope_writer *w, const
     };
 }
 
-static enum err_code recording_record(const struct pyroscope_group *g, const struct pyroscope_upload *u,
-                                      struct record **out, struct err *e)
+// NULL: out of memory.
+static struct record *recording_record(const struct pyroscope_group *g, const struct pyroscope_upload *u)
 {
     const struct bytes labels = bytes_of(g, PYROSCOPE_ATTRIBUTE_JFR_LABELS, VALUE_BYTES);
     char boundary[PYROSCOPE_BOUNDARY_SIZE], type[PYROSCOPE_BOUNDARY_SIZE + 32];
@@ -57,31 +57,35 @@ static enum err_code recording_record(const struct pyroscope_group *g, const str
     snprintf(type, sizeof type, "multipart/form-data; boundary=%s", boundary);
     pyroscope_upload_begin(buf_bytes(&query), type, &data);
     buf_add(&data, form.data, form.len);
-    enum err_code rc = buf_ok(&query) && buf_ok(&form) ? pyroscope_record_of(&data, out, e) : pyroscope_no_memory(e);
+    struct record *r = buf_ok(&query) && buf_ok(&form) ? pyroscope_record_of(&data) : NULL;
     buf_fini(&data);
     buf_fini(&query);
     buf_fini(&form);
-    return rc;
+    return r;
+}
+
+static enum err_code add_labelled(struct pyroscope_writer *w, const struct pyroscope_group *g, struct err *e)
+{
+    int64_t time = pyroscope_writer_time(w, pyroscope_group_profile(g));
+    if (!pyroscope_times_take(&w->times, w->label_hash, &time))
+        return pyroscope_no_memory(e);
+    const struct pyroscope_upload u = recording(w, g, time);
+    struct record *r = recording_record(g, &u);
+    if (r == NULL)
+        return pyroscope_no_memory(e);
+    r->encoding = PYROSCOPE_INGEST;
+    r->raw_bytes = r->len;
+    r->profiles = 1;
+    record_list_add(w->out, r);
+    return ERR_OK;
 }
 
 enum err_code pyroscope_add_recording(struct pyroscope_writer *w, const struct pyroscope_group *g, struct err *e)
 {
     struct pyroscope_labels labels;
-    struct record *r = NULL;
-    int64_t time = pyroscope_writer_time(w, pyroscope_group_profile(g));
     enum err_code rc = pyroscope_writer_label(w, g, &labels, e);
-    if (rc == ERR_OK && !pyroscope_times_take(&w->times, w->label_hash, &time))
-        rc = pyroscope_no_memory(e);
-    if (rc == ERR_OK) {
-        const struct pyroscope_upload u = recording(w, g, time);
-        rc = recording_record(g, &u, &r, e);
-    }
-    if (rc == ERR_OK) {
-        r->encoding = PYROSCOPE_INGEST;
-        r->raw_bytes = r->len;
-        r->profiles = 1;
-        record_list_add(w->out, r);
-    }
+    if (rc == ERR_OK)
+        rc = add_labelled(w, g, e);
     pyroscope_labels_fini(&labels);
     return rc;
 }

@@ -20,7 +20,8 @@ enum {
 
 enum err_code pyroscope_no_memory(struct err *e)
 {
-    return err_set(e, ERR_MEMORY, "out of memory while encoding for Pyroscope");
+    (void)err_set(e, ERR_MEMORY, "out of memory while encoding for Pyroscope");
+    return ERR_MEMORY;
 }
 
 // --- labels ---
@@ -120,14 +121,13 @@ static enum err_code push_record(struct pyroscope_writer *w, struct bytes profil
     return rc;
 }
 
-enum err_code pyroscope_record_of(struct buf *data, struct record **out, struct err *e)
+struct record *pyroscope_record_of(struct buf *data)
 {
     size_t len;
     if (!buf_ok(data))
-        return pyroscope_no_memory(e);
+        return NULL;
     uint8_t *bytes = buf_take(data, &len);
-    *out = record_create(bytes, len);
-    return ERR_OK;
+    return record_create(bytes, len);
 }
 
 // Never compressed as a whole: servers do not look at Content-Encoding there.
@@ -143,10 +143,10 @@ static enum err_code upload_record(const struct pyroscope_writer *w, const struc
         pyroscope_upload_query(u, &query);
     pyroscope_upload_begin(buf_bytes(&query), "application/octet-stream", &data);
     buf_add(&data, profile.data, profile.len);
-    enum err_code rc = buf_ok(&query) ? pyroscope_record_of(&data, out, e) : pyroscope_no_memory(e);
+    *out = buf_ok(&query) ? pyroscope_record_of(&data) : NULL;
     buf_fini(&query);
     buf_fini(&data);
-    return rc;
+    return *out != NULL ? ERR_OK : pyroscope_no_memory(e);
 }
 
 static enum err_code make_record(struct pyroscope_writer *w, const struct pyroscope_group *g, int64_t time,

@@ -52,8 +52,8 @@ int64_t pyroscope_end(int64_t time, const struct profile *p);
 // The record of one pprof. ERR_LIMIT: it is too large, it would have *size_out bytes.
 enum err_code pyroscope_write(struct pyroscope_writer *w, const struct pyroscope_group *g, struct record **out,
                               size_t *size_out, struct err *e) MUST_USE;
-// The data become a record.
-enum err_code pyroscope_record_of(struct buf *data, struct record **out, struct err *e) MUST_USE;
+// The data become a record; NULL: there was no memory for them.
+struct record *pyroscope_record_of(struct buf *data);
 enum err_code pyroscope_no_memory(struct err *e);
 
 // A JFR recording that is handed on; adds its record.

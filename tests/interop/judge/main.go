@@ -25,6 +25,7 @@ const usage = `usage:
   judge otlp-check [-strict] FILE...  one line per file; -strict makes duplicates and orphans problems
   judge otlp-equal A B...             as pprof-equal, for export requests
   judge otlp-together A B...          0 if all B together have the samples of A, each once, in the same profiles
+  judge otlp-leaves FILE...           each profile in a line of JSON: attributes, type, total, self value of each function
   judge relabel-cases COUNT OUT       random rules and labels, and what Prometheus makes of them
   judge serve -port-file F -out DIR   OTLP/HTTP server on a free loopback port; POST /control?status=503&
                                       retry_after=1&delay_ms=10&times=3&partial=2&cut=1 sets what comes next
@@ -68,6 +69,7 @@ var commands = []command{
 	{"otlp-check", 1, 1 << 20, checkOtlp},
 	{"otlp-equal", 2, 1 << 20, compareOtlp},
 	{"otlp-together", 2, 1 << 20, compareTogether},
+	{"otlp-leaves", 1, 1 << 20, printLeaves},
 	{"relabel-cases", 2, 2, writeRelabelCases},
 	{"serve", 4, 20, serve},
 	{"grpc-serve", 4, 20, grpcServe},

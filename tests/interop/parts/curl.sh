@@ -113,8 +113,8 @@ curl_is_refused() {
     curl_says get 'profiles are sent with POST  405 POST text/plain; charset=utf-8' ' %{http_code} %header{allow} %{content_type}' "$url"
     curl_says head '405 POST' '%{http_code} %header{allow}' -I -o /dev/null "$url"
     curl_says put 'profiles are sent with POST  405 POST' ' %{http_code} %header{allow}' -X PUT --data x -H 'Content-Type:' "$url"
-    curl_says path 'there is nothing at this path; profiles are sent with POST to /v1development/profiles  404' ' %{http_code}' "$base/else"
-    curl_says traces '{"code":12,"message":"traces are not taken here; profiles are sent with POST to /v1development/profiles"} 404' ' %{http_code}' \
+    curl_says path 'there is nothing at this path; OTLP profiles are sent with POST to /v1development/profiles  404' ' %{http_code}' "$base/else"
+    curl_says traces '{"code":12,"message":"traces are not taken here; OTLP profiles are sent with POST to /v1development/profiles"} 404' ' %{http_code}' \
         "${curl_json[@]}" --data '{}' "$base/v1/traces"
     curl_says encoding '{"code":12,"message":"unsupported content-encoding, supported: gzip, zstd, deflate, snappy, identity"} 415 gzip, zstd, deflate, snappy, identity' \
         ' %{http_code} %header{accept-encoding}' "${curl_json[@]}" -H 'Content-Encoding: br' --data-binary "@$work/json" "$url"

@@ -107,7 +107,7 @@ struct series {
 
 static void read_label(struct bytes message, struct series *s)
 {
-    uint64_t number;
+    uint64_t number = 0;
     struct bytes value;
     assert_true(s->count < COUNT_OF(s->labels));
     while (read_field(&message, &number, &value))
@@ -120,8 +120,8 @@ static void read_label(struct bytes message, struct series *s)
 
 static struct series read_push(struct bytes request)
 {
-    uint64_t number;
-    struct bytes body, value, sample = {NULL, 0};
+    uint64_t number = 0;
+    struct bytes body = {NULL, 0}, value = {NULL, 0}, sample = {NULL, 0};
     struct series s = {.count = 0};
     assert_true(read_field(&request, &number, &body) && number == 1 && request.len == 0);
     while (read_field(&body, &number, &value))
