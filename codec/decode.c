@@ -63,6 +63,13 @@ uint32_t decode_profile_attributes(const struct decode_options *o, struct builde
     return set;
 }
 
+enum err_code decode_finish(struct builder *b, struct batch **out, struct decode_report *report, struct err *e)
+{
+    enum err_code code = builder_finish(b, out, e);
+    report->batch_full = code == ERR_LIMIT;
+    return code;
+}
+
 void decode_bad_line(struct decode_report *report, uint64_t line_number, const char *format, ...)
 {
     va_list arguments;

@@ -37,7 +37,7 @@ struct decode_report {
     struct err first_bad;        // why the first bad line or profile was passed over; code ERR_OK = none was
     struct otlp_layout_finding layout; // of OTLP: of the last request; AUTO = there was none
     uint64_t samples, sample_types;
-    bool batch_full;    // of pprof: max_batch_bytes is the limit that was reached
+    bool batch_full;    // ERR_LIMIT: more than max_batch_bytes
     bool inflated_full; // ERR_LIMIT: more than max_inflated_bytes
     bool gzip, zstd;
 };
@@ -86,6 +86,10 @@ struct decode_options {
     int64_t now_nanos;               // to judge what is plausible; 0 = no judging
     struct folded_options folded;
 };
+
+// builder_finish, and whether it was memory that did not suffice.
+enum err_code decode_finish(struct builder *b, struct batch **out, struct decode_report *report,
+                            struct err *e) MUST_USE;
 
 // The time a profile gets that says `said` of itself (ns since 1970); counts in the report.
 int64_t decode_time(const struct decode_options *o, int64_t said, struct decode_report *report);

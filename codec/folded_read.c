@@ -317,7 +317,7 @@ enum err_code folded_decode(struct bytes data, struct bytes original, const stru
         code = refuse(&r, data, e);
     if (code == ERR_OK) {
         add_profile(&r, options);
-        code = builder_finish(r.builder, out, e);
+        code = decode_finish(r.builder, out, report, e);
     }
     reader_fini(&r);
     return code;

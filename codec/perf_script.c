@@ -357,7 +357,7 @@ enum err_code perf_script_decode(struct bytes data, struct bytes original, const
         code = refuse(&r, data, e);
     if (code == ERR_OK) {
         add_profiles(&r);
-        code = builder_finish(r.builder, out, e);
+        code = decode_finish(r.builder, out, report, e);
     }
     reader_fini(&r);
     return code;

@@ -289,10 +289,8 @@ enum err_code pprof_decode_inflated(struct bytes data, struct bytes original, co
     p.builder = builder_create(p.limits->max_batch_bytes);
     bool good = p.builder != NULL ? read_all(&p, data, original, options, &f) : pprof_no_memory(&p);
     pprof_samples_fini(&p);
-    if (good || p.code == ERR_OK) { // not good and no code: the builder failed and says why
-        p.code = builder_finish(p.builder, out, e);
-        report->batch_full = p.code == ERR_LIMIT;
-    }
+    if (good || p.code == ERR_OK) // not good and no code: the builder failed and says why
+        p.code = decode_finish(p.builder, out, report, e);
     if (p.builder != NULL)
         report->repaired_utf8 += builder_repaired_strings(p.builder);
     frame_fini(&f);

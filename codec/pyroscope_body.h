@@ -28,6 +28,7 @@ enum err_code pyroscope_body_refuse(struct bytes data, enum pyroscope_body read_
 
 // A batch with one profile that has no samples, but the recording and what came with it.
 enum err_code pyroscope_jfr_pass(const struct pyroscope_query *q, struct bytes recording, struct bytes labels,
-                                 const struct decode_options *options, struct batch **out, struct err *e) MUST_USE;
+                                 const struct decode_options *options, struct batch **out, struct decode_report *report,
+                                 struct err *e) MUST_USE;
 
 #endif

@@ -62,7 +62,7 @@ static enum err_code run_decoder(struct ingest *in, enum pyroscope_body body)
     case PYROSCOPE_BODY_PPROF:
         return pprof_decode_inflated(in->data, in->original, &in->options, in->out, in->report, in->e);
     case PYROSCOPE_BODY_JFR:
-        return pyroscope_jfr_pass(in->q, in->original, in->jfr_labels, &in->options, in->out, in->e);
+        return pyroscope_jfr_pass(in->q, in->original, in->jfr_labels, &in->options, in->out, in->report, in->e);
     case PYROSCOPE_BODY_SPEEDSCOPE: // its profiles have units of their own
         return speedscope_decode(in->data, in->original, &in->options, in->out, in->report, in->e);
     default:

@@ -52,7 +52,8 @@ static void add_profile(struct builder *b, struct profile *p)
 }
 
 enum err_code pyroscope_jfr_pass(const struct pyroscope_query *q, struct bytes recording, struct bytes labels,
-                                 const struct decode_options *options, struct batch **out, struct err *e)
+                                 const struct decode_options *options, struct batch **out, struct decode_report *report,
+                                 struct err *e)
 {
     struct builder *b = builder_create(options->limits->max_batch_bytes);
     struct profile p = {
@@ -64,7 +65,7 @@ enum err_code pyroscope_jfr_pass(const struct pyroscope_query *q, struct bytes r
     frames_begin(b, options);
     p.attribute_set = add_attributes(b, q, labels, options);
     add_profile(b, &p);
-    const enum err_code code = builder_finish(b, out, e);
+    const enum err_code code = decode_finish(b, out, report, e);
     builder_destroy(&b);
     return code;
 }

@@ -267,7 +267,7 @@ static void read_request(struct push *p, struct bytes request)
 static enum err_code finish(struct push *p, struct batch **out)
 {
     if (p->code == ERR_OK && p->builder != NULL)
-        p->code = builder_finish(p->builder, out, p->e);
+        p->code = decode_finish(p->builder, out, p->report, p->e);
     else if (p->code == ERR_OK && p->first != NULL)
         *out = batch_ref(p->first);
     else if (p->code == ERR_OK)

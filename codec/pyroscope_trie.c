@@ -140,11 +140,13 @@ static bool check_sums(struct walk *w)
         return fail_memory(w);
     if (w->sums.count > w->max_samples)
         w->code = err_set(w->e, ERR_LIMIT, "max_samples: more than %u different stacks", w->max_samples);
-    else if (w->written > w->max_written)
+    if (w->code == ERR_OK && w->written > w->max_written) {
+        w->report->batch_full = true;
         w->code = err_set(w->e, ERR_LIMIT,
                           "max_batch_bytes: the stacks of the records take more than %zu bytes when written out, at "
                           "record %" PRIu64,
                           w->max_written, w->record);
+    }
     return w->code == ERR_OK && !builder_failed(w->builder);
 }
 
@@ -256,7 +258,7 @@ static enum err_code decode(struct walk *w, struct bytes data, const struct deco
     read_records(w);
     if (w->code == ERR_OK) {
         add_profile(w, options);
-        w->code = builder_finish(w->builder, out, w->e);
+        w->code = decode_finish(w->builder, out, w->report, w->e);
     }
     walk_fini(w);
     return w->code;

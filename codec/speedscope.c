@@ -367,7 +367,7 @@ enum err_code speedscope_decode(struct bytes data, struct bytes original, const 
     frame_stack_init(&r.stack, r.builder, limits->max_stack_depth);
     const bool good = read_file(&r, data);
     if (good || r.code == ERR_OK) // not good and no code: the builder failed and says why
-        r.code = builder_finish(r.builder, out, e);
+        r.code = decode_finish(r.builder, out, report, e);
     report->repaired_utf8 += builder_repaired_strings(r.builder);
     const enum err_code code = r.code;
     reader_fini(&r);

@@ -8,7 +8,7 @@ import socket
 import urllib.parse
 
 from support import otlp, pprof_make, pyroscope, sink
-from support.pprof_make import block
+from support.pprof_make import block, varint
 from support.process import Relay, config
 from support.setup import otlp_exporter
 from support.sink import Sink
@@ -162,6 +162,26 @@ def test_the_answer_does_not_wait_for_upstream(folder):
         relay.wait_metric("otelcol_exporter_sent_profile_samples", 1)
 
     running(folder, test, exporter={"sending_queue": {"queue_size": 2, "num_consumers": 1}})
+
+
+def test_a_body_that_grows_gets_more_memory(folder):
+    """Each format says when it was memory that did not suffice: it is tried again with more of the budget."""
+    words = [f"function_{i * 7919 % 100003}" for i in range(60000)]
+    folded = "".join(f"{a};{b};{a}{b} 3\n" for a, b in zip(words, reversed(words))).encode()
+    scope = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": w} for w in words]},
+             "profiles": [{"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": len(words),
+                           "samples": [[i, len(words) - 1 - i] for i in range(len(words))], "weights": [1] * len(words)}]}
+    tree = b"\0\0" + varint(len(words)) + b"".join(varint(len(w)) + w.encode() + b"\x03\0" for w in words)
+
+    def test(client, s, _):
+        for i, (body, query) in enumerate([(folded, "folded"), (folded, "lines"), (json.dumps(scope).encode(), "speedscope"), (tree, "tree")]):
+            assert_status(client.ingest("big", body, format=query), 200)
+            s.wait_accepted(i + 1)
+            (group,) = otlp.decode_all(s.accepted()[i:])
+            (profile,) = group.profiles
+            assert len(profile["samples"]) == len(words), (query, len(profile["samples"]))
+
+    running(folder, test)
 
 
 def test_tenants(folder):
