@@ -237,10 +237,7 @@ def test_connect_go(folder):
 
 
 def test_the_matrix_says_what_was_seen(folder):
-    """Last: the tests above have noted what they saw."""
+    """Last: the tests above have noted it."""
     del folder
     corpus("pyroscope")
-    m = pyroscope.matrix()
-    assert not m.differences("recorded"), "\n".join(["run tests/interop/pyroscope/matrix.py write"] + m.differences("recorded"))
-    page = m.PAGE.read_text()
-    assert m.render(m.parse(page)) == page, "docs/pyroscope-matrix.md is not as tests/interop/pyroscope/matrix.py writes it"
+    pyroscope.assert_matrix("recorded")

@@ -4,7 +4,7 @@ import importlib.util
 import re
 import socket
 
-from support import ROOT
+from support import ROOT, Skip
 from support.http2 import DATA, END_STREAM, HEADERS, RST_STREAM
 from support.process import config
 
@@ -101,3 +101,14 @@ def exchange_http2(port_number, data):
                 if kind in (DATA, HEADERS) and stream == 1 and flags & END_STREAM:
                     return out
     raise AssertionError("the connection ended before the answer")
+
+
+def assert_matrix(kind):
+    """docs/pyroscope-matrix.md says of that kind what the tests of this file noted just now."""
+    m = matrix()
+    if not m.noted(kind):
+        raise Skip("the tests that note what they see have not run")
+    lines = m.differences(kind)
+    assert not lines, "\n".join(["run tests/interop/pyroscope/matrix.py write"] + lines)
+    page = m.PAGE.read_text()
+    assert m.render(m.parse(page)) == page, "the page is not as tests/interop/pyroscope/matrix.py writes it"
