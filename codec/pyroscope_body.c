@@ -94,6 +94,7 @@ enum err_code pyroscope_pprof_look(struct bytes inflated, struct bytes config, c
     if (pprof_scan(&p, inflated)) {
         const size_t count = h->sample_types.count < MAX_NAMED_TYPES ? h->sample_types.count : MAX_NAMED_TYPES;
         out->time_nanos = h->time_nanos;
+        out->duration_nanos = h->duration_nanos;
         if (read_names(&p, names, count)) {
             const char *plain = pyroscope_profile_type_of(names, count), *shown;
             apply_config(config, names, count, &texts);

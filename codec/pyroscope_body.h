@@ -7,7 +7,7 @@
 
 // What a pprof says before it is decoded; nothing of one that is damaged.
 struct pyroscope_pprof {
-    int64_t time_nanos;
+    int64_t time_nanos, duration_nanos;
     const char *profile_type; // Pyroscope's __name__; NULL = none of the known ones
 };
 

@@ -30,7 +30,7 @@ struct ingest {
 };
 
 // Which time a profile gets: a pprof its own where that makes sense (it is exact, so that profiles of one window stay
-// apart), else `from`, or `until` where only that was said; the formats without a time have the same, and until - from
+// apart; one that is the end of its window becomes the start), else `from`, or `until` where only that was said; the formats without a time have the same, and until - from
 // as their duration. Where the client says nothing that makes sense, it is the time of arrival.
 static void set_options(struct ingest *in)
 {
@@ -85,6 +85,20 @@ static enum err_code decode_with(struct ingest *in, enum pyroscope_body body, co
     return code;
 }
 
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+// Node gives its wall profiles the end of their window as their time; from and until are whole seconds.
+static bool is_time_of_end(const struct pyroscope_query *q, const struct pyroscope_pprof *p)
+{
+    const int64_t slack = 2 * NANOS_PER_SECOND;
+    return p->duration_nanos > 0 && q->from_nanos > 0 && q->until_nanos - q->from_nanos > slack && p->time_nanos > 0 &&
+           distance(p->time_nanos, q->until_nanos) < slack &&
+           distance(p->time_nanos - p->duration_nanos, q->from_nanos) < slack;
+}
+
 static enum err_code decode_pprof(struct ingest *in)
 {
     struct pyroscope_pprof pprof;
@@ -95,6 +109,10 @@ static enum err_code decode_pprof(struct ingest *in)
     // One from the future makes no sense either; of those from long ago decode_time knows.
     in->options.force_fallback_time = now > 0 && pprof.time_nanos > one_day && pprof.time_nanos - one_day > now;
     in->report->guessed_time += in->options.force_fallback_time;
+    if (is_time_of_end(in->q, &pprof)) {
+        in->options.force_fallback_time = true;
+        in->options.fallback_time_nanos = pprof.time_nanos - pprof.duration_nanos;
+    }
     return decode_with(in, PYROSCOPE_BODY_PPROF, &in->q->series, pprof.profile_type);
 }
 

@@ -15,7 +15,7 @@ enum {
     ASKS_SERVICES = 7,
 };
 // ServerReflectionResponse
-enum { VALID_HOST = 1, ORIGINAL_REQUEST, FILES = 4, EXTENSION_NUMBERS, SERVICES, ERROR };
+enum { VALID_HOST = 1, ORIGINAL_REQUEST = 2, FILES = 4, EXTENSION_NUMBERS = 5, SERVICES = 6, ERROR = 7 };
 
 struct request {
     struct bytes host;
