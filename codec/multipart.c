@@ -9,12 +9,18 @@ static bool is_space(uint8_t c) // CR and LF stand in a header that is continued
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static struct bytes trim(struct bytes b)
+static struct bytes trim_start(struct bytes b)
 {
     while (b.len > 0 && is_space(*b.data)) {
         b.data++;
         b.len--;
     }
+    return b;
+}
+
+static struct bytes trim(struct bytes b)
+{
+    b = trim_start(b);
     while (b.len > 0 && is_space(b.data[b.len - 1]))
         b.len--;
     return b;
@@ -69,7 +75,7 @@ static bool next_parameter(struct bytes *rest, struct bytes *name, struct bytes 
     const bool has_value = len < rest->len && rest->data[len] == '=';
     rest->data += has_value ? len + 1 : len;
     rest->len -= has_value ? len + 1 : len;
-    const struct bytes ahead = trim(*rest);
+    const struct bytes ahead = trim_start(*rest);
     if (has_value && ahead.len > 0 && *ahead.data == '"') {
         *rest = (struct bytes){ahead.data + 1, ahead.len - 1};
         *value = take_quoted(rest);

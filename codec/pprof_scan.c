@@ -59,10 +59,29 @@ void pprof_header_fini(struct pprof_header *h)
     wire_list_fini(&h->comments);
 }
 
+// What is held beside the batch has bytes for each byte of a hostile file: it may be no larger than the batch.
+static bool tables_fit(struct pprof_reader *p, size_t more_comments)
+{
+    const struct pprof_header *h = &p->header;
+    const size_t max = p->limits->max_batch_bytes,
+                 items = (size_t)h->mappings.count + h->locations.count + h->functions.count,
+                 bytes = h->strings.capacity * (sizeof *h->strings.items + sizeof *p->string_ids) +
+                         (h->comments.count + more_comments) * (sizeof *h->comments.items + sizeof(struct value)) +
+                         items * (sizeof *p->locations.ids + sizeof *p->locations.values);
+    if (max == 0 || bytes <= max)
+        return true;
+    if (p->report != NULL)
+        p->report->batch_full = true;
+    return pprof_fail(p, ERR_LIMIT, "max_batch_bytes: the tables of the profile take %zu bytes, allowed are %zu", bytes,
+                      max);
+}
+
 static bool list_add(struct pprof_reader *p, struct pprof_bytes_list *l, struct bytes item)
 {
     if (l->count == l->capacity) {
         void *items = l->items;
+        if (!tables_fit(p, 0))
+            return false;
         if (!mem_try_grow(&items, &l->capacity, l->count + 1, sizeof item, UINT32_MAX - 1))
             return pprof_no_memory(p);
         l->items = items;
@@ -173,7 +192,7 @@ static bool any_field(struct pprof_reader *p, struct wire_reader *r, const struc
     if (f->number <= FIELD_STRING || f->number == FIELD_PERIOD_TYPE)
         return message_field(p, f, start, r->at);
     if (f->number == FIELD_COMMENT)
-        return wire_list_add(&p->header.comments, r, f, false);
+        return tables_fit(p, f->type == WIRE_LEN ? f->bytes.len : 1) && wire_list_add(&p->header.comments, r, f, false);
     if (f->number <= FIELD_DOC_URL)
         return number_field(p, f);
     return true;
@@ -198,7 +217,7 @@ bool pprof_scan(struct pprof_reader *p, struct bytes data)
     if (r.error != NULL)
         return pprof_fail(p, ERR_INVALID, "not a pprof profile, or a damaged one: byte %zu: %s", wire_offset(&r),
                           r.error);
-    return p->code == ERR_OK;
+    return p->code == ERR_OK && tables_fit(p, 0);
 }
 
 struct pprof_items pprof_items_of(const struct pprof_section *s, uint32_t field)

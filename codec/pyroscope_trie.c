@@ -100,10 +100,24 @@ static bool split_names(struct walk *w, size_t from)
     return true;
 }
 
+static bool path_fits(struct walk *w)
+{
+    const size_t held = w->names.len + w->frame_capacity * sizeof *w->frames + w->parent_capacity * sizeof *w->parents;
+    if (held <= w->max_written)
+        return true;
+    w->report->batch_full = true;
+    w->code =
+        err_set(w->e, ERR_LIMIT, "max_batch_bytes: the way to record %" PRIu64 " takes %zu bytes, allowed are %zu",
+                w->record, held, w->max_written);
+    return false;
+}
+
 static bool add_name(struct walk *w, struct bytes name)
 {
     const size_t from = w->end.len;
     w->names.len = from;
+    if (!path_fits(w))
+        return false;
     buf_add(&w->names, name.data, name.len);
     if (!buf_ok(&w->names))
         return fail_memory(w);

@@ -2,6 +2,8 @@
 // What Pyroscope calls a profile with these sample types, and which of its types matters most.
 #include "codec/pyroscope_series.h"
 
+enum { LONGEST_TYPE = 256 }; // of a sample type's name, what is behind is not looked at
+
 struct name_rule {
     const char *text;
     bool part; // the sample type contains it; else it is the whole
@@ -81,6 +83,7 @@ struct guess {
 
 static void guess_see(struct guess *g, struct bytes type)
 {
+    type.len = type.len < LONGEST_TYPE ? type.len : LONGEST_TYPE;
     g->wall = g->wall || type_is(type, "wall");
     if (g->strong == NULL)
         g->strong = find_rule(strong_rules, COUNT_OF(strong_rules), type);

@@ -262,6 +262,7 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     (void)e;
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     r->settings = settings;
+    r->work.component = &self->component;
     r->layouts = otlp_layout_rules_of(&r->settings->layouts);
     r->senders = otlp_senders_create(&self->component);
     random_init(&r->random, hash_bytes(self->component.id, strlen(self->component.id)));
@@ -319,7 +320,7 @@ static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct
         err_prefix(e, "protocols.%s", protocol == OTLP_GRPC ? "grpc" : "http");
         return rc;
     }
-    r->open_servers++;
+    r->work.servers++;
     log_address(l, protocol, endpoint);
     return ERR_OK;
 }
@@ -361,28 +362,12 @@ static void close_receiver(struct receiver *self)
             shared_server_drain(r->listeners[p].server);
 }
 
-void otlp_receiver_maybe_stopped(struct otlp_receiver *r)
-{
-    if (!r->stopping || r->open_servers > 0 || r->requests > 0)
-        return;
-    r->stopping = false;
-    component_stopped(&r->receiver.component);
-}
-
-static void on_server_closed(void *arg)
-{
-    struct otlp_receiver *r = arg;
-    r->open_servers--;
-    otlp_receiver_maybe_stopped(r);
-}
-
 static void stop(struct receiver *self)
 {
     struct otlp_receiver *r = (struct otlp_receiver *)self;
     for (int p = 0; p < OTLP_PROTOCOLS; p++)
-        shared_server_close(&r->listeners[p].server, on_server_closed, r);
-    r->stopping = true;
-    otlp_receiver_maybe_stopped(r);
+        shared_server_close(&r->listeners[p].server, open_work_server_closed, &r->work);
+    open_work_stop(&r->work);
 }
 
 static void destroy(struct receiver *self)

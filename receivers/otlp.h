@@ -7,6 +7,7 @@
 #include "codec/compress.h"
 #include "net/grpc_message.h"
 #include "net/shared_server.h"
+#include "receivers/open_work.h"
 #include "receivers/otlp_layouts.h"
 #include "receivers/receiver.h"
 #include "receivers/server_auth.h"
@@ -57,13 +58,9 @@ struct otlp_receiver {
     struct otlp_listener listeners[OTLP_PROTOCOLS];
     struct server_auth *auth[OTLP_PROTOCOLS]; // NULL = everybody may send
     struct random random;                     // of the times to come again
-    unsigned open_servers;
-    size_t requests; // alive, answered or not
+    struct open_work work;
     bool closing;    // takes nothing new
-    bool stopping;
 };
-
-void otlp_receiver_maybe_stopped(struct otlp_receiver *r);
 
 // How a client is spoken to.
 enum otlp_speech { OTLP_SPEAKS_PROTO, OTLP_SPEAKS_JSON, OTLP_SPEAKS_TEXT, OTLP_SPEAKS_GRPC };

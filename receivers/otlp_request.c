@@ -93,8 +93,7 @@ static void end_request(struct upload *u)
 {
     struct otlp_receiver *receiver_of = receiver((struct otlp_request *)u);
     free(u);
-    receiver_of->requests--;
-    otlp_receiver_maybe_stopped(receiver_of);
+    open_work_request_ended(&receiver_of->work);
 }
 
 void otlp_request_begin(struct otlp_listener *l, struct http_exchange *x, const struct otlp_request_options *options)
@@ -104,7 +103,7 @@ void otlp_request_begin(struct otlp_listener *l, struct http_exchange *x, const 
     r->listener = l;
     r->speech = options->speech;
     r->says_current = options->says_current;
-    l->receiver->requests++;
+    l->receiver->work.requests++;
     upload_begin(&r->upload, &kind, &l->receiver->receiver, x, &options->upload,
                  l->receiver->auth[options->upload.transport]);
 }

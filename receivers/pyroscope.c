@@ -163,6 +163,7 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     const struct metric_label label = {"receiver", self->component.id};
     (void)e;
     r->settings = settings;
+    r->work.component = &self->component;
     r->paths = pyroscope_paths_text(&r->settings->prefixes);
     r->repaired_times = metrics_series(self->component.env->metrics, &repaired, &label, 1);
     random_init(&r->random, hash_bytes(self->component.id, strlen(self->component.id)));
@@ -203,7 +204,7 @@ static enum err_code start(struct receiver *self, struct err *e)
         shared_server_open(self->component.env->listeners, &self->component.loop->uv, &user, &r->server, e);
     if (rc != ERR_OK)
         return rc;
-    r->open_servers++;
+    r->work.servers++;
     log_address(r, endpoint);
     return ERR_OK;
 }
@@ -216,28 +217,12 @@ static void close_receiver(struct receiver *self)
         shared_server_drain(r->server);
 }
 
-void pyroscope_receiver_maybe_stopped(struct pyroscope_receiver *r)
-{
-    if (!r->stopping || r->open_servers > 0 || r->requests > 0)
-        return;
-    r->stopping = false;
-    component_stopped(&r->receiver.component);
-}
-
-static void on_server_closed(void *arg)
-{
-    struct pyroscope_receiver *r = arg;
-    r->open_servers--;
-    pyroscope_receiver_maybe_stopped(r);
-}
-
 static void stop(struct receiver *self)
 {
     struct pyroscope_receiver *r = (struct pyroscope_receiver *)self;
     if (r->server != NULL)
-        shared_server_close(&r->server, on_server_closed, r);
-    r->stopping = true;
-    pyroscope_receiver_maybe_stopped(r);
+        shared_server_close(&r->server, open_work_server_closed, &r->work);
+    open_work_stop(&r->work);
 }
 
 static void destroy(struct receiver *self)

@@ -7,6 +7,7 @@
 #include "codec/pyroscope.h"
 #include "net/connect_protocol.h"
 #include "net/shared_server.h"
+#include "receivers/open_work.h"
 #include "receivers/receiver.h"
 #include "receivers/server_settings.h"
 #include "receivers/tenant.h"
@@ -35,13 +36,9 @@ struct pyroscope_receiver {
     struct server_auth *auth;     // NULL = everybody may send
     struct random random;         // of the times to come again
     struct metric *repaired_times;
-    size_t requests; // alive, answered or not
-    unsigned open_servers;
+    struct open_work work;
     bool closing; // takes nothing new
-    bool stopping;
 };
-
-void pyroscope_receiver_maybe_stopped(struct pyroscope_receiver *r);
 
 // --- pyroscope_paths.c ---
 

@@ -24,7 +24,7 @@ static struct pyroscope_request *request_create(struct pyroscope_receiver *r)
     struct pyroscope_request *q = MEM_NEW(struct pyroscope_request);
     arena_init(&q->texts, 0);
     q->receiver = r;
-    r->requests++;
+    r->work.requests++;
     return q;
 }
 
@@ -34,8 +34,7 @@ static void request_destroy(struct pyroscope_request *q)
     pyroscope_query_fini(&q->query);
     arena_fini(&q->texts);
     free(q);
-    r->requests--;
-    pyroscope_receiver_maybe_stopped(r);
+    open_work_request_ended(&r->work);
 }
 
 static struct bytes copy_header(struct pyroscope_request *q, const struct http_exchange *x, const char *name)
@@ -127,6 +126,16 @@ static bool is_what_it_says(const struct upload *u)
     return (said != COMPRESSION_GZIP && said != COMPRESSION_ZSTD) || compression_detect(u->payload) == said;
 }
 
+// JSON becomes protobuf, and texts with escapes become others: together at most so many times its size.
+enum { JSON_COPIES = 2 };
+
+static enum err_code charge_json(struct upload *u, size_t json_bytes, size_t *other)
+{
+    const size_t limit = u->claim.budget->limit, more = JSON_COPIES * json_bytes;
+    *other += more;
+    return claim_at_least(&u->claim, more < limit - u->claim.bytes ? u->claim.bytes + more : limit, &u->e);
+}
+
 static enum err_code read_body(struct upload *u, bool is_push, struct batch **out)
 {
     struct reading reading = {(struct pyroscope_request *)u, u->payload, is_push};
@@ -137,8 +146,11 @@ static enum err_code read_body(struct upload *u, bool is_push, struct batch **ou
         rc = upload_inflate(u, &inflated);
         reading.body = buf_bytes(&inflated);
     }
+    size_t other = inflated.capacity;
+    if (rc == ERR_OK && is_push && reading.request->call.json)
+        rc = charge_json(u, reading.body.len, &other);
     if (rc == ERR_OK)
-        rc = upload_decode(u, inflated.capacity, decode, &reading, out);
+        rc = upload_decode(u, other, decode, &reading, out);
     buf_fini(&inflated);
     return rc;
 }

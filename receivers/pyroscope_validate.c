@@ -47,8 +47,7 @@ static void end(struct loop_task *task)
     if (v->exchange != NULL)
         answer(v->exchange, v->result, &v->told);
     free(v);
-    r->requests--;
-    pyroscope_receiver_maybe_stopped(r);
+    open_work_request_ended(&r->work);
 }
 
 static void verify(struct job *job)
@@ -103,7 +102,7 @@ static void begin_verify(struct pyroscope_receiver *r, struct http_exchange *x, 
         .on_request = on_request, .on_refuse = on_refuse, .on_abort = on_abort};
     struct validation *v = MEM_NEW(struct validation);
     *v = (struct validation){.receiver = r, .attempt = attempt};
-    r->requests++;
+    r->work.requests++;
     http_exchange_set_handler(x, &handler);
     http_exchange_set_context(x, v);
     http_exchange_take_body(x, ANSWER_MAX_BYTES);

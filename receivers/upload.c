@@ -360,6 +360,8 @@ static void deliver(struct upload *u, struct batch *batch)
     const struct waiter waiter = {
         .loop = u->receiver->component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = u};
     u->samples = batch->sample_count;
+    free(u->body); // the batch has copied or taken what it needs, and may wait long
+    u->body = NULL;
     if (claim_exactly(&u->claim, needed, &u->e) != ERR_OK) {
         batch_unref(&batch);
         fail_with(u, ERR_MEMORY);

@@ -5,7 +5,6 @@ import gzip
 import http.client
 import json
 import re
-import socket
 import urllib.parse
 
 from support import ROOT, otlp, pprof_make
@@ -14,6 +13,7 @@ from support.pprof_make import block
 from support.process import Relay, config, run
 from support.setup import otlp_exporter
 from support.sink import Sink
+from support.unix import UnixConnection
 
 TOKEN = "first-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -41,16 +41,6 @@ def backend(folder, sink):
 
 def port(relay, what):
     return int(re.search(r"port (\d+)", relay.wait_line(f"{what} at .*port"))[1])
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
 
 
 def over_tcp(relay, what):

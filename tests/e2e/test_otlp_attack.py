@@ -37,32 +37,35 @@ def port(relay, protocol):
     return int(re.search(r"port (\d+)", relay.wait_line(f"OTLP/{protocol} at .*port"))[1])
 
 
+def _ask_http(relay):
+    connection = http.client.HTTPConnection("127.0.0.1", port(relay, "HTTP"), timeout=30)
+    connection.request("POST", PATH, EMPTY, {"Content-Type": "application/x-protobuf"})
+    status = connection.getresponse().status
+    connection.close()
+    return True if status == 200 else "busy" if status in (429, 503) else status
+
+
+def _ask_grpc(relay):
+    peer = Peer(port(relay, "gRPC"))
+    peer.send(http2.request(1, EMPTY))
+    good = peer.answer(1)
+    peer.close()
+    return "busy" if good is False else good
+
+
 class Bystander:
-    """A decent client on each protocol that goes on sending, what is refused for now again and again."""
+    """Decent clients that go on sending, what is refused for now again and again. An ask is a function of the relay: True,
+    "busy", or what is wrong."""
 
-    def __init__(self, relay):
+    def __init__(self, relay, *asks):
         self.relay, self.stop, self.times, self.failures = relay, threading.Event(), [], []
-        self.threads = [threading.Thread(target=self._run, args=(f,), daemon=True) for f in (self._http, self._grpc)]
-
-    def _http(self):
-        connection = http.client.HTTPConnection("127.0.0.1", port(self.relay, "HTTP"), timeout=30)
-        connection.request("POST", PATH, EMPTY, {"Content-Type": "application/x-protobuf"})
-        status = connection.getresponse().status
-        connection.close()
-        return True if status == 200 else "busy" if status in (429, 503) else status
-
-    def _grpc(self):
-        peer = Peer(port(self.relay, "gRPC"))
-        peer.send(http2.request(1, EMPTY))
-        good = peer.answer(1)
-        peer.close()
-        return "busy" if good is False else good
+        self.threads = [threading.Thread(target=self._run, args=(f,), daemon=True) for f in asks]
 
     def _run(self, ask):
         while not self.stop.is_set():
             begin = time.monotonic()
             try:
-                while (good := ask()) == "busy" and not self.stop.wait(0.02):
+                while (good := ask(self.relay)) == "busy" and not self.stop.wait(0.02):
                     pass
             except OSError as e:
                 good = e
@@ -99,17 +102,22 @@ def cpu_seconds(relay):
 
 
 @contextlib.contextmanager
+def bounded(relay, *asks):
+    """With decent clients; at the end the relay has stayed within its bounds."""
+    with Bystander(relay, *asks):
+        Path(f"/proc/{relay.pid}/clear_refs").write_text("5")  # the peak begins anew
+        memory, cpu, begin = status_bytes(relay, "VmRSS"), cpu_seconds(relay), time.monotonic()
+        yield
+        used, grown = cpu_seconds(relay) - cpu, status_bytes(relay, "VmHWM") - memory
+    assert grown < GROWTH_BYTES, f"{grown / MIB:.0f} MiB more"
+    assert used < CPU_SECONDS, f"{used:.1f} s of CPU in {time.monotonic() - begin:.1f} s"
+    assert relay.metric("profrelay_memory_used_bytes") == 0
+
+
+@contextlib.contextmanager
 def attacked(folder, **protocol):
-    """A relay with decent clients; at the end it has stayed within its bounds."""
-    with start(folder, **protocol) as relay:
-        with Bystander(relay):
-            Path(f"/proc/{relay.pid}/clear_refs").write_text("5")  # the peak begins anew
-            memory, cpu, begin = status_bytes(relay, "VmRSS"), cpu_seconds(relay), time.monotonic()
-            yield relay
-            used, grown = cpu_seconds(relay) - cpu, status_bytes(relay, "VmHWM") - memory
-        assert grown < GROWTH_BYTES, f"{grown / MIB:.0f} MiB more"
-        assert used < CPU_SECONDS, f"{used:.1f} s of CPU in {time.monotonic() - begin:.1f} s"
-        assert relay.metric("profrelay_memory_used_bytes") == 0
+    with start(folder, **protocol) as relay, bounded(relay, _ask_http, _ask_grpc):
+        yield relay
 
 
 def connect(relay, protocol="HTTP"):

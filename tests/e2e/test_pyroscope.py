@@ -4,7 +4,6 @@ test_pyroscope_recordings.py."""
 import gzip
 import http.client
 import json
-import socket
 import urllib.parse
 
 from support import otlp, pprof_make, pyroscope, sink
@@ -12,19 +11,10 @@ from support.pprof_make import block, varint
 from support.process import Relay, config
 from support.setup import otlp_exporter
 from support.sink import Sink
+from support.unix import UnixConnection
 
 SECONDS = pprof_make.TIME // 10**9
 PPROF = "application/octet-stream"
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
 
 
 class Client:

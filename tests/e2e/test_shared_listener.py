@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receivers on one endpoint: each request goes to the one whose it is, and they come and go together."""
-import http.client
 import signal
 
 from support import http2, pprof_make
@@ -8,18 +7,10 @@ from support.grpc_raw import Connection, message
 from support.process import Relay, config, run
 from support.setup import otlp_exporter
 from support.sink import Sink
+from support.unix import UnixConnection
 
 OTLP, GRPC = "/v1development/profiles", "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 PUSH = "/push.v1.PusherService/Push"
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = http2.connect(self.path, self.timeout)
 
 
 def post(path, where, body=b"", kind=None, method="POST"):

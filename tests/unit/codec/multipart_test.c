@@ -241,6 +241,24 @@ static void hostile_bodies_take_linear_time(void **state)
     free(body);
 }
 
+static void hostile_headers_take_linear_time(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    static const char begin[] = "--x\r\nContent-Disposition: form-data", end[] = "\r\n\r\nabc\r\n--x--\r\n";
+    uint8_t *body = malloc(SIZE);
+    struct multipart m;
+    struct err e;
+    memset(body, ' ', SIZE);
+    for (size_t at = 0; at + 3 < SIZE / 2; at += 3)
+        memcpy(body + at, ";a=", 3);
+    memcpy(body, begin, sizeof begin - 1);
+    memcpy(body + SIZE - sizeof end + 1, end, sizeof end - 1);
+    assert_int_equal(multipart_parse(bytes_from_text(TYPE "x"), (struct bytes){body, SIZE}, &m, &e), ERR_OK);
+    expect_parts(&m, "|-||abc;");
+    free(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +273,7 @@ int main(void)
         cmocka_unit_test(too_many_parts_are_told),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(hostile_bodies_take_linear_time),
+        cmocka_unit_test(hostile_headers_take_linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

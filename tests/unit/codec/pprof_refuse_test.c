@@ -214,6 +214,30 @@ static void limits_are_named(void **state)
     pprof_bytes_fini(&p);
 }
 
+// Two bytes of a file each, many more of memory that no batch accounts for.
+static void tables_are_no_larger_than_the_batch_may_be(void **state)
+{
+    (void)state;
+    enum { COUNT = 200000 };
+    static const uint8_t pieces[][2] = {{0x32, 0}, {0x2a, 0}, {0x22, 0}, {0x1a, 0}, {0x68, 1}};
+    const struct decode_limits limits = {
+        .max_samples = 1000, .max_sample_types = 10, .max_stack_depth = 100, .max_batch_bytes = 1 << 20};
+    const struct decode_options o = {.limits = &limits};
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        struct pprof_bytes p;
+        struct decode_report report;
+        struct batch *b;
+        struct err e;
+        begin(&p);
+        for (int n = 0; n < COUNT; n++)
+            buf_add(&p.out, pieces[i], sizeof pieces[i]);
+        assert_int_equal(pprof_decode(buf_bytes(&p.out), &o, &b, &report, &e), ERR_LIMIT);
+        assert_true(report.batch_full);
+        assert_non_null(strstr(e.text, "max_batch_bytes: the tables of the profile take"));
+        pprof_bytes_fini(&p);
+    }
+}
+
 static void cut_off_at_every_length(void **state)
 {
     (void)state;
@@ -311,7 +335,7 @@ int main(void)
         cmocka_unit_test(fields_that_do_not_fit), cmocka_unit_test(other_formats_are_named),
         cmocka_unit_test(limits_are_named),       cmocka_unit_test(cut_off_at_every_length),
         cmocka_unit_test(each_byte_may_be_wrong), cmocka_unit_test(any_allocation_may_fail),
-        cmocka_unit_test(duplicate_ids),
+        cmocka_unit_test(duplicate_ids),          cmocka_unit_test(tables_are_no_larger_than_the_batch_may_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

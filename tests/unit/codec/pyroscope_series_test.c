@@ -292,6 +292,22 @@ static void types_have_names(void **state)
     }
 }
 
+// All types of a pprof may be one long string, which would take minutes if all of it were looked at.
+static void types_of_any_length_take_no_time(void **state)
+{
+    (void)state;
+    enum { SIZE = 16 << 20, TYPES = 64 };
+    char *text = malloc(SIZE);
+    struct bytes names[TYPES];
+    memset(text, 'c', SIZE);
+    for (size_t i = 0; i < TYPES; i++)
+        names[i] = (struct bytes){(const uint8_t *)text, SIZE};
+    assert_null(pyroscope_profile_type_of(names, TYPES));
+    memcpy(text + 250, "alloc_", 6);
+    assert_string_equal(pyroscope_profile_type_of(names, TYPES), "memory");
+    free(text);
+}
+
 // --- out ---
 
 struct type {
@@ -812,6 +828,7 @@ int main(void)
         cmocka_unit_test(limits_name_what_was_measured),
         cmocka_unit_test(broken_names_are_repaired),
         cmocka_unit_test(types_have_names),
+        cmocka_unit_test(types_of_any_length_take_no_time),
         cmocka_unit_test(attributes_become_labels),
         cmocka_unit_test(profiles_have_pyroscopes_names),
         cmocka_unit_test(what_pyroscope_said_goes_back),

@@ -441,10 +441,12 @@ static void limits_are_named(void **state)
         buf_add(&data, "\1b\1\0", 4);
     assert_limit(pyroscope_trie_decode, &data, &small,
                  "max_batch_bytes: the stacks of the records take more than 1048576 bytes");
+    data = chain(100000, "a", 0, 2);
+    assert_limit(pyroscope_tree_decode, &data, &small, "max_batch_bytes: the way to record");
     data = chain((1 << 20) + 2, "", 0, 2);
-    assert_limit(pyroscope_tree_decode, &data, &small, "is below more than 1048576 records");
+    assert_limit(pyroscope_tree_decode, &data, &many, "is below more than 1048576 records");
     data = chain((1 << 20) + 2, "a", 0, 1);
-    assert_limit(pyroscope_tree_decode, &data, &small, "is below more than 1048576 frames");
+    assert_limit(pyroscope_tree_decode, &data, &many, "is below more than 1048576 frames");
 }
 
 // Without a value nothing of it is kept, and each record is the last of its parent.
