@@ -59,7 +59,7 @@ struct otlp_receiver {
     struct server_auth *auth[OTLP_PROTOCOLS]; // NULL = everybody may send
     struct random random;                     // of the times to come again
     struct open_work work;
-    bool closing;    // takes nothing new
+    bool closing; // takes nothing new
 };
 
 // How a client is spoken to.

@@ -2,6 +2,7 @@
 // What Pyroscope's SDKs and agents send: /ingest and Push. Keys, listener, start and stop.
 #include "receivers/pyroscope.h"
 
+#include "base/clean_text.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -86,11 +87,26 @@ static size_t endpoints(const void *settings, const char *out[RECEIVER_ENDPOINTS
 
 // --- the server's handler ---
 
+enum { LOGGED_PATH_BYTES = 256 };
+
+// Clients that say nothing of a 404 have nobody else to say it.
+static void log_path(const struct pyroscope_receiver *r, const struct http_head *head)
+{
+    struct buf path;
+    buf_init(&path, 8 * LOGGED_PATH_BYTES);
+    const size_t len = head->path.len < LOGGED_PATH_BYTES ? head->path.len : LOGGED_PATH_BYTES;
+    clean_text_add(&path, (struct bytes){head->path.data, len});
+    log_warn(&r->receiver.component.log, "%s: a request is refused: there is nothing at %.*s", head->peer->address,
+             BYTES_PRINT(buf_bytes(&path)));
+    buf_fini(&path);
+}
+
 static void refuse_path(struct pyroscope_receiver *r, struct http_exchange *x)
 {
     char paths[768], text[1024];
     shared_server_paths(r->server, paths, sizeof paths);
     snprintf(text, sizeof text, "there is nothing at this path; %s", paths);
+    log_path(r, http_exchange_head(x));
     pyroscope_answer(r, x, &(struct upload_outcome){.fate = UPLOAD_NO_SUCH_PATH, .text = text});
 }
 

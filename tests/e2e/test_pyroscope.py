@@ -63,10 +63,11 @@ def only_group(s):
 
 
 def test_wrong_paths_are_told_the_right_ones(folder):
-    def test(client, _, __):
+    def test(client, _, relay):
         for path in ["/", "/ingest/", "/v2/ingest", "/pyroscope", "/pyroscope/api/ingest", "/push.v1.PusherService/Pull"]:
             text = error_of(client.send("POST", path, b"x"), 404, "unimplemented")
             assert "/pyroscope/ingest" in text and pyroscope.PUSH in text, text
+        relay.wait_line("a request is refused: there is nothing at /v2/ingest")
         status, headers, _body = client.send("GET", "/ingest?name=a")  # what a followed redirect would be
         assert (status, headers["allow"]) == (405, "POST")
 
