@@ -44,6 +44,8 @@ static void fail(struct push *p, const struct err *why)
 
 static void reject(struct push *p, const struct err *why, uint32_t profiles)
 {
+    if (profiles == 0) // a series without any: nothing is lost
+        return;
     if (p->report->rejected_profiles == 0)
         p->report->first_bad = *why;
     p->report->rejected_profiles += profiles;

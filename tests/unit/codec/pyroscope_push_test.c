@@ -259,6 +259,26 @@ static void test_bad_labels(void **state)
     stop(&r);
 }
 
+// Its labels are bad, but there is nothing that could be lost.
+static void test_bad_labels_of_no_profile(void **state)
+{
+    struct rig r;
+    char name[1025];
+    (void)state;
+    start(&r);
+    memset(name, 'x', sizeof name);
+    size_t series = wire_begin(&r.request, 1), label = wire_begin(&r.request, 1);
+    wire_put_bytes(&r.request, 1, (struct bytes){(uint8_t *)name, sizeof name});
+    wire_end(&r.request, label);
+    wire_end(&r.request, series);
+    refuses(&r, false, buf_bytes(&r.request), ERR_INVALID, "no profiles received");
+    put_series(&r, "good", (struct bytes[]){good(&r)}, 1);
+    takes(&r, 1);
+    assert_int_equal(r.report.rejected_profiles, 0);
+    assert_int_equal(r.report.first_bad.code, ERR_OK);
+    stop(&r);
+}
+
 // --- limits ---
 
 static void test_number_of_profiles(void **state)
@@ -526,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_bad_ones_do_not_lose_others),
         cmocka_unit_test(test_none_good),
         cmocka_unit_test(test_bad_labels),
+        cmocka_unit_test(test_bad_labels_of_no_profile),
         cmocka_unit_test(test_number_of_profiles),
         cmocka_unit_test(test_bombs),
         cmocka_unit_test(test_all_together),
