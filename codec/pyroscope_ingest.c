@@ -30,8 +30,9 @@ struct ingest {
 };
 
 // Which time a profile gets: a pprof its own where that makes sense (it is exact, so that profiles of one window stay
-// apart; one that is the end of its window becomes the start), else `from`, or `until` where only that was said; the formats without a time have the same, and until - from
-// as their duration. Where the client says nothing that makes sense, it is the time of arrival.
+// apart; one that is the end of its window becomes the start), else `from`, or `until` where only that was said; the
+// formats without a time have the same, and until - from as their duration. Where the client says nothing that makes
+// sense, it is the time of arrival.
 static void set_options(struct ingest *in)
 {
     const struct pyroscope_query *q = in->q;

@@ -141,6 +141,17 @@ static bool add_packed_fixed(struct wire_list *l, struct wire_reader *r, struct 
     return true;
 }
 
+struct bytes wire_find(struct bytes message, uint32_t number)
+{
+    struct wire_reader r;
+    struct wire_field f;
+    wire_reader_init(&r, message);
+    while (wire_next(&r, &f))
+        if (f.number == number && f.type == WIRE_LEN)
+            return f.bytes;
+    return (struct bytes){NULL, 0};
+}
+
 // Each varint ends with its one byte below 0x80.
 size_t wire_count_varints(struct bytes b)
 {

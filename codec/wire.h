@@ -25,6 +25,8 @@ void wire_reader_init(struct wire_reader *r, struct bytes data);
 // The next field with its value; false at the end or after an error. Groups, field number 0, varints over
 // ten bytes (or with bits past 64) and lengths past the end are errors.
 bool wire_next(struct wire_reader *r, struct wire_field *f);
+// The first field of this number that has a length: text, bytes, a message. len 0 = there is none.
+struct bytes wire_find(struct bytes message, uint32_t number);
 // The same for callers that read the tag themselves, to have a fast path for the fields they expect.
 bool wire_value(struct wire_reader *r, uint64_t tag, struct wire_field *f);
 uint64_t wire_varint_slow(struct wire_reader *r);

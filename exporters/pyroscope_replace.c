@@ -20,29 +20,17 @@ static bool read_label(struct bytes message, struct pyroscope_labels *labels)
     return r.error == NULL && pyroscope_labels_add(labels, parts[0], parts[1]);
 }
 
-// The first field of this number.
-static struct bytes first_field(struct bytes message, uint32_t number)
-{
-    struct wire_reader r;
-    struct wire_field f;
-    wire_reader_init(&r, message);
-    while (wire_next(&r, &f))
-        if (f.number == number && f.type == WIRE_LEN)
-            return f.bytes;
-    return (struct bytes){NULL, 0};
-}
-
 // Of a request that we made: one series, its labels first, one profile.
 static bool read_push(struct bytes request, struct pyroscope_labels *labels, struct bytes *profile_out)
 {
     struct wire_reader r;
     struct wire_field f;
-    const struct bytes series = first_field(request, 1);
+    const struct bytes series = wire_find(request, 1);
     bool good = true;
     wire_reader_init(&r, series);
     while (good && wire_next(&r, &f) && f.number == 1)
         good = read_label(f.bytes, labels);
-    *profile_out = first_field(first_field(series, 2), 1);
+    *profile_out = wire_find(wire_find(series, 2), 1);
     return good;
 }
 

@@ -20,18 +20,6 @@ static const struct {
     {KIND_ENUM, 2, KIND_LEAF},       {KIND_SERVICE, 2, KIND_LEAF},
 };
 
-// The first field of that number, which is text or a message.
-static struct bytes field_of(struct bytes message, uint32_t number)
-{
-    struct wire_reader r;
-    struct wire_field f;
-    wire_reader_init(&r, message);
-    while (wire_next(&r, &f))
-        if (f.number == number && f.type == WIRE_LEN)
-            return f.bytes;
-    return (struct bytes){NULL, 0};
-}
-
 void grpc_files_init(struct grpc_files *files)
 {
     struct wire_reader r;
@@ -41,7 +29,7 @@ void grpc_files_init(struct grpc_files *files)
     while (wire_next(&r, &f)) {
         CHECK(f.number == SET_FILE && f.type == WIRE_LEN && files->count < GRPC_FILES_MAX);
         files->items[files->count++] =
-            (struct grpc_file){f.bytes, field_of(f.bytes, NAME), field_of(f.bytes, FILE_PACKAGE)};
+            (struct grpc_file){f.bytes, wire_find(f.bytes, NAME), wire_find(f.bytes, FILE_PACKAGE)};
     }
     CHECK(r.error == NULL);
 }
@@ -83,7 +71,7 @@ static enum kind find_in(struct bytes descriptor, enum kind of, struct bytes nam
         struct bytes own, rest;
         if (is == KIND_FILE)
             continue;
-        own = field_of(f.bytes, NAME);
+        own = wire_find(f.bytes, NAME);
         if (bytes_equal(own, name))
             found = is;
         else if (is == KIND_ENUM) // its values are named as if they stood beside it
@@ -136,7 +124,7 @@ static void each_service_of(const struct grpc_file *file, void (*on_service)(voi
     while (wire_next(&r, &f)) {
         if (f.number != FILE_SERVICE)
             continue;
-        struct bytes own = field_of(f.bytes, NAME);
+        struct bytes own = wire_find(f.bytes, NAME);
         buf_clear(&name);
         buf_add_format(&name, "%.*s.%.*s", BYTES_PRINT(file->package), BYTES_PRINT(own));
         on_service(arg, buf_bytes(&name));

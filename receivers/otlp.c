@@ -282,17 +282,6 @@ static void apply_keepalive(const struct otlp_settings *s, struct http_server_op
     o->pings_need_stream = !s->may_ping_without_stream;
 }
 
-static void log_address(const struct otlp_listener *l, int protocol, const char *endpoint)
-{
-    const struct logger *log = &l->receiver->receiver.component.log;
-    const char *name = protocol == OTLP_GRPC ? "OTLP/gRPC" : "OTLP/HTTP";
-    int port = shared_server_port(l->server);
-    if (port != 0)
-        log_info(log, "%s at %s, port %d", name, endpoint, port);
-    else
-        log_info(log, "%s at %s", name, endpoint);
-}
-
 static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct err *e)
 {
     struct otlp_listener *l = &r->listeners[protocol];
@@ -305,15 +294,7 @@ static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct
     server_settings_apply(&r->settings->servers[protocol], endpoint, &tls, &user.options);
     if (protocol == OTLP_GRPC)
         apply_keepalive(r->settings, &user.options);
-    user.options.handler = (struct http_server_handler){
-        .arg = l,
-        .on_head = on_head,
-        .on_request = upload_on_request,
-        .on_reserve = upload_on_reserve,
-        .on_refuse = upload_on_refuse,
-        .on_abort = upload_on_abort,
-        .on_problem = on_problem,
-    };
+    user.options.handler = upload_handler(l, on_head, on_problem);
     const struct component *c = &r->receiver.component;
     enum err_code rc = shared_server_open(c->env->listeners, &c->loop->uv, &user, &l->server, e);
     if (rc != ERR_OK) {
@@ -321,7 +302,8 @@ static enum err_code open_listener(struct otlp_receiver *r, int protocol, struct
         return rc;
     }
     r->work.servers++;
-    log_address(l, protocol, endpoint);
+    server_settings_log_address(&r->receiver.component.log, protocol == OTLP_GRPC ? "OTLP/gRPC" : "OTLP/HTTP", endpoint,
+                                shared_server_port(l->server));
     return ERR_OK;
 }
 

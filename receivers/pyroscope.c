@@ -186,15 +186,6 @@ static enum err_code create(struct receiver *self, const void *settings, struct 
     return ERR_OK;
 }
 
-static void log_address(const struct pyroscope_receiver *r, const char *endpoint)
-{
-    int port = shared_server_port(r->server);
-    if (port != 0)
-        log_info(&r->receiver.component.log, "Pyroscope at %s, port %d", endpoint, port);
-    else
-        log_info(&r->receiver.component.log, "Pyroscope at %s", endpoint);
-}
-
 static enum err_code start(struct receiver *self, struct err *e)
 {
     struct pyroscope_receiver *r = (struct pyroscope_receiver *)self;
@@ -207,21 +198,13 @@ static enum err_code start(struct receiver *self, struct err *e)
     snprintf(name, sizeof name, "receivers.%s", self->component.id);
     server_settings_apply(&r->settings->server, endpoint, &tls, &user.options);
     user.options.max_streams = (uint32_t)r->settings->max_streams;
-    user.options.handler = (struct http_server_handler){
-        .arg = r,
-        .on_head = on_head,
-        .on_request = upload_on_request,
-        .on_reserve = upload_on_reserve,
-        .on_refuse = upload_on_refuse,
-        .on_abort = upload_on_abort,
-        .on_problem = on_problem,
-    };
+    user.options.handler = upload_handler(r, on_head, on_problem);
     enum err_code rc =
         shared_server_open(self->component.env->listeners, &self->component.loop->uv, &user, &r->server, e);
     if (rc != ERR_OK)
         return rc;
     r->work.servers++;
-    log_address(r, endpoint);
+    server_settings_log_address(&self->component.log, "Pyroscope", endpoint, shared_server_port(r->server));
     return ERR_OK;
 }
 
@@ -236,8 +219,7 @@ static void close_receiver(struct receiver *self)
 static void stop(struct receiver *self)
 {
     struct pyroscope_receiver *r = (struct pyroscope_receiver *)self;
-    if (r->server != NULL)
-        shared_server_close(&r->server, open_work_server_closed, &r->work);
+    shared_server_close(&r->server, open_work_server_closed, &r->work);
     open_work_stop(&r->work);
 }
 

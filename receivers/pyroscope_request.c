@@ -5,7 +5,7 @@
 #include "codec/pyroscope_push.h"
 #include "receivers/pyroscope.h"
 
-#include <strings.h>
+#include <string.h>
 
 struct pyroscope_request {
     struct upload upload;
@@ -259,9 +259,7 @@ void pyroscope_begin_push(struct pyroscope_receiver *r, struct http_exchange *x)
     q->user_agent = copy_header(q, x, "user-agent");
     options.is_framed = connect_prefix_bytes(&call) > 0;
     options.timeout_nanos = call.timeout_nanos;
-    if (!upload_encoding_of(x, call.framing == CONNECT_UNARY ? "content-encoding" : "grpc-encoding",
-                            &options.compression) ||
-        !take_tenant(q, x, &outcome)) {
+    if (!upload_encoding_named(call.encoding, &options.compression) || !take_tenant(q, x, &outcome)) {
         note_refusal(r, x, &outcome);
         pyroscope_answer_push(r, x, &call, &outcome);
         request_destroy(q);

@@ -67,6 +67,14 @@ void server_settings_check(const struct server_settings *s, const char *key, con
     tls_server_destroy(&tls);
 }
 
+void server_settings_log_address(const struct logger *log, const char *what, const char *endpoint, int port)
+{
+    if (port != 0)
+        log_info(log, "%s at %s, port %d", what, endpoint, port);
+    else
+        log_info(log, "%s at %s", what, endpoint);
+}
+
 const char *server_settings_endpoint(const struct server_settings *s)
 {
     return s->endpoint + (strncmp(s->endpoint, "unix:", 5) == 0 ? 5 : 0);

@@ -156,6 +156,8 @@ extern const char *const server_transport_names[]; // for rows of type FIELD_ENU
 
 // key: of the section these settings stand in ("protocols.http", "" = the component). Opens the files.
 void server_settings_check(const struct server_settings *s, const char *key, const struct component_check *check);
+// "WHAT at ENDPOINT, port N"; a Unix socket has none (0).
+void server_settings_log_address(const struct logger *log, const char *what, const char *endpoint, int port);
 // Where it listens, however that is written: for receiver_module.endpoints.
 const char *server_settings_endpoint(const struct server_settings *s);
 bool server_settings_same_tls(const struct server_settings *a, const struct server_settings *b);

@@ -19,7 +19,7 @@ enum {
 #define DEFAULT_RETRY_NANOS NANOS_PER_SECOND
 #define RETRY_SPREAD_NANOS (3 * NANOS_PER_SECOND)
 
-bool upload_encoding_of(const struct http_exchange *x, const char *header, enum compression *out)
+bool upload_encoding_named(const char *name, enum compression *out)
 {
     static const struct {
         const char *name;
@@ -29,16 +29,21 @@ bool upload_encoding_of(const struct http_exchange *x, const char *header, enum 
         {"x-gzip", COMPRESSION_GZIP},  {"zstd", COMPRESSION_ZSTD},     {"deflate", COMPRESSION_DEFLATE},
         {"zlib", COMPRESSION_DEFLATE}, {"snappy", COMPRESSION_SNAPPY}, {"x-snappy-framed", COMPRESSION_SNAPPY},
     };
-    size_t count;
-    const char *name = http_exchange_header(x, header, &count);
     *out = COMPRESSION_NONE;
     for (size_t i = 0; name != NULL && i < COUNT_OF(names); i++) {
         if (strcasecmp(name, names[i].name) == 0) {
             *out = names[i].kind;
-            return count == 1;
+            return true;
         }
     }
     return name == NULL;
+}
+
+bool upload_encoding_of(const struct http_exchange *x, const char *header, enum compression *out)
+{
+    size_t count;
+    const char *name = http_exchange_header(x, header, &count);
+    return upload_encoding_named(name, out) && count <= 1;
 }
 
 int64_t upload_retry_delay(const struct upload_outcome *o, double unit)
@@ -147,7 +152,7 @@ static size_t wanted_room(const struct upload *u, struct bytes so_far, size_t ne
     return need < FIRST_ROOM ? FIRST_ROOM : need + need / 2;
 }
 
-size_t upload_on_reserve(void *arg, struct http_exchange *x, struct bytes so_far, size_t need)
+static size_t on_reserve(void *arg, struct http_exchange *x, struct bytes so_far, size_t need)
 {
     (void)arg;
     struct upload *u = http_exchange_context(x);
@@ -190,7 +195,7 @@ static void submit(struct upload *u)
     answer_and_end(u, UPLOAD_BUSY, "the workers have too much to do now");
 }
 
-void upload_on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t len)
+static void on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t len)
 {
     (void)arg;
     struct upload *u = http_exchange_context(x);
@@ -224,7 +229,7 @@ static void describe_size(const struct upload *u, char *out, size_t size)
         snprintf(out, size, "%s: the request has more than the %zu bytes that are allowed", name, allowed);
 }
 
-void upload_on_refuse(void *arg, struct http_exchange *x, int status, const char *text)
+static void on_refuse(void *arg, struct http_exchange *x, int status, const char *text)
 {
     (void)arg;
     struct upload *u = http_exchange_context(x);
@@ -244,7 +249,7 @@ void upload_on_refuse(void *arg, struct http_exchange *x, int status, const char
     answer_and_end(u, fate, fate == UPLOAD_TOO_LARGE || fate == UPLOAD_BUSY ? size : text);
 }
 
-void upload_on_abort(void *arg, struct http_exchange *x)
+static void on_abort(void *arg, struct http_exchange *x)
 {
     (void)arg;
     struct upload *u = http_exchange_context(x);
@@ -297,6 +302,21 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
     answer(u, &outcome);
     if (moment == MOMENT_FINAL)
         end_upload(u);
+}
+
+struct http_server_handler
+upload_handler(void *arg, void (*on_head)(void *arg, struct http_exchange *x, const struct http_head *head),
+               void (*on_problem)(void *arg, const struct http_peer *peer, const char *text))
+{
+    return (struct http_server_handler){
+        .arg = arg,
+        .on_head = on_head,
+        .on_request = on_request,
+        .on_reserve = on_reserve,
+        .on_refuse = on_refuse,
+        .on_abort = on_abort,
+        .on_problem = on_problem,
+    };
 }
 
 // --- worker thread ---

@@ -90,15 +90,14 @@ struct upload {
 };
 
 // In on_head. u is zeroed, and from here on lives until kind->end. Asks for the body, or answers why not. auth NULL =
-// everybody may send. The exchange's handler must have the upload_on_* below.
+// everybody may send. The exchange's handler is upload_handler's.
 void upload_begin(struct upload *u, const struct upload_kind *kind, struct receiver *receiver, struct http_exchange *x,
                   const struct upload_options *options, struct server_auth *auth);
 
-// Of an http_server_handler; arg is not used.
-void upload_on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t len);
-size_t upload_on_reserve(void *arg, struct http_exchange *x, struct bytes so_far, size_t need);
-void upload_on_refuse(void *arg, struct http_exchange *x, int status, const char *text);
-void upload_on_abort(void *arg, struct http_exchange *x);
+// Of a server whose requests are uploads: what is taken up in on_head goes on here.
+struct http_server_handler
+upload_handler(void *arg, void (*on_head)(void *arg, struct http_exchange *x, const struct http_head *head),
+               void (*on_problem)(void *arg, const struct http_peer *peer, const char *text));
 
 // In read: the payload inflated into out (initialised, empty), every byte charged before it is there; the payload itself
 // if it is not compressed.
@@ -111,6 +110,7 @@ enum err_code upload_decode(struct upload *u, size_t other, upload_decode_fn *de
 
 // The one value of a header that names an encoding. False: none we know.
 bool upload_encoding_of(const struct http_exchange *x, const char *header, enum compression *out);
+bool upload_encoding_named(const char *name, enum compression *out); // the value; NULL = none
 #define UPLOAD_ENCODINGS "gzip, zstd, deflate, snappy, identity"
 
 // The seconds of a Retry-After, in nanoseconds: at least outcome's, and spread, since all that are refused at once would
