@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+enum {
+    GZIP_WITHIN = 4 << 10,     // of a body: labels and heads of parts come before the profile
+    MEMORY_PER_GZIP_BYTE = 40, // inflated, and what the batch takes while it grows
+};
+
 struct pyroscope_request {
     struct upload upload;
     struct pyroscope_receiver *receiver;
@@ -136,6 +141,19 @@ static enum err_code charge_json(struct upload *u, size_t json_bytes, size_t *ot
     return claim_at_least(&u->claim, more < limit - u->claim.bytes ? u->claim.bytes + more : limit, &u->e);
 }
 
+// Most profiles are gzip inside the body. One that is read with too little memory is read again with more: a guess spares that,
+// where there is room for it.
+static void claim_for_gzip(struct upload *u, struct bytes body)
+{
+    static const uint8_t magic[] = {0x1f, 0x8b, 0x08};
+    const size_t looked_at = body.len < GZIP_WITHIN ? body.len : GZIP_WITHIN;
+    struct err no_room;
+    if (looked_at == 0 || memmem(body.data, looked_at, magic, sizeof magic) == NULL)
+        return;
+    const enum err_code rc = claim_at_least(&u->claim, u->claim.bytes + MEMORY_PER_GZIP_BYTE * body.len, &no_room);
+    (void)rc; // what is held stays, and may suffice
+}
+
 static enum err_code read_body(struct upload *u, bool is_push, struct batch **out)
 {
     struct reading reading = {(struct pyroscope_request *)u, u->payload, is_push};
@@ -147,6 +165,8 @@ static enum err_code read_body(struct upload *u, bool is_push, struct batch **ou
         reading.body = buf_bytes(&inflated);
     }
     size_t other = inflated.capacity;
+    if (rc == ERR_OK)
+        claim_for_gzip(u, reading.body);
     if (rc == ERR_OK && is_push && reading.request->call.json)
         rc = charge_json(u, reading.body.len, &other);
     if (rc == ERR_OK)
