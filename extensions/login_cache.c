@@ -44,26 +44,44 @@ struct login_key login_cache_key(const struct login_cache *c, struct bytes user,
     return outer;
 }
 
-static size_t slot_of(const struct login_key *key, size_t count)
+// A key's place is one of a few that follow each other: two that meet there do not push each other out.
+static size_t first_place(const struct login_key *key, size_t count)
 {
     uint32_t number;
     memcpy(&number, key->bytes, sizeof number);
-    return number % count;
+    return number % (count / LOGINS_MEETING) * LOGINS_MEETING;
+}
+
+static bool has(const struct login_key *keys, size_t count, const struct login_key *key)
+{
+    const struct login_key *places = keys + first_place(key, count);
+    bool found = false;
+    for (size_t i = 0; i < LOGINS_MEETING; i++)
+        found |= CRYPTO_memcmp(&places[i], key, sizeof *key) == 0;
+    return found;
+}
+
+// The oldest of those that meet goes.
+static void put(struct login_key *keys, size_t count, const struct login_key *key)
+{
+    struct login_key *places = keys + first_place(key, count);
+    memmove(places + 1, places, (LOGINS_MEETING - 1) * sizeof *places);
+    places[0] = *key;
 }
 
 enum login_known login_cache_find(const struct login_cache *c, const struct login_key *key)
 {
-    if (CRYPTO_memcmp(&c->right[slot_of(key, LOGINS_RIGHT)], key, sizeof *key) == 0)
+    if (has(c->right, LOGINS_RIGHT, key))
         return LOGIN_RIGHT;
-    return CRYPTO_memcmp(&c->wrong[slot_of(key, LOGINS_WRONG)], key, sizeof *key) == 0 ? LOGIN_WRONG : LOGIN_UNKNOWN;
+    return has(c->wrong, LOGINS_WRONG, key) ? LOGIN_WRONG : LOGIN_UNKNOWN;
 }
 
 void login_cache_store(struct login_cache *c, const struct login_key *key, bool is_right)
 {
     if (is_right)
-        c->right[slot_of(key, LOGINS_RIGHT)] = *key;
+        put(c->right, LOGINS_RIGHT, key);
     else
-        c->wrong[slot_of(key, LOGINS_WRONG)] = *key;
+        put(c->wrong, LOGINS_WRONG, key);
 }
 
 bool login_cache_begin_check(struct login_cache *c, int64_t now_nanos)

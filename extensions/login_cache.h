@@ -13,6 +13,7 @@ enum {
     LOGIN_KEY_BYTES = 32,
     LOGINS_RIGHT = 1024,
     LOGINS_WRONG = 256, // apart, so that guesses do not push out those who belong here
+    LOGINS_MEETING = 8, // keys that share a place; both numbers above are multiples of it
     LOGINS_IN_CHECK = 64,
 };
 

@@ -181,6 +181,27 @@ static void logins_are_known(void **state)
     free(c);
 }
 
+// Logins whose keys meet at one place are each remembered; when there are too many, the oldest goes.
+static void logins_that_meet(void **state)
+{
+    (void)state;
+    struct login_cache *c = MEM_NEW(struct login_cache);
+    for (int is_right = 0; is_right < 2; is_right++) {
+        struct login_key meeting = {{7, 7, 7, 7}};
+        const enum login_known known = is_right ? LOGIN_RIGHT : LOGIN_WRONG;
+        login_cache_init(c, 0);
+        for (uint8_t i = 0; i <= LOGINS_MEETING; i++) {
+            meeting.bytes[9] = i;
+            login_cache_store(c, &meeting, is_right);
+        }
+        for (uint8_t i = 0; i <= LOGINS_MEETING; i++) {
+            meeting.bytes[9] = i;
+            assert_int_equal(login_cache_find(c, &meeting), i > 0 ? known : LOGIN_UNKNOWN);
+        }
+    }
+    free(c);
+}
+
 // At most a quarter of the time goes into hashes.
 static void checks_are_bounded(void **state)
 {
@@ -211,7 +232,7 @@ int main(void)
         cmocka_unit_test(every_hash),           cmocka_unit_test(lines_of_users),
         cmocka_unit_test(lines_that_are_wrong), cmocka_unit_test(no_memory),
         cmocka_unit_test(headers_of_basic),     cmocka_unit_test(logins_are_known),
-        cmocka_unit_test(checks_are_bounded),
+        cmocka_unit_test(logins_that_meet),     cmocka_unit_test(checks_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
