@@ -46,6 +46,11 @@ int report_end(void); // 1 if a limit does not hold
 void bench_stages(const char *input_name, struct bytes file); // decode, encode, convert against the floor
 void bench_scaling(bool quick);
 void bench_processors(void);
+void bench_sample_processors(void);
+struct arena;
+struct processor;
+struct processor_module;
+struct processor *bench_create_processor(struct arena *arena, const struct processor_module *m, const char *yaml);
 // With the program at `path`: import end to end against the floor, start time, idle memory.
 void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file);
 void bench_start(const char *path);

@@ -46,7 +46,7 @@ struct bench_processor {
     size_t batch_count;
 };
 
-static struct processor *create_processor(struct arena *arena, const struct processor_module *m, const char *yaml)
+struct processor *bench_create_processor(struct arena *arena, const struct processor_module *m, const char *yaml)
 {
     struct config_errors errors;
     struct err e;
@@ -141,7 +141,7 @@ static void measure(const struct processor_module *m, const char *yaml, uint32_t
     for (size_t i = 0; i < resources; i++)
         p.batches[i] = make_batch(samples, (int64_t)i);
     arena_init(&p.arena, 0);
-    p.processor = create_processor(&p.arena, m, yaml);
+    p.processor = bench_create_processor(&p.arena, m, yaml);
     double seconds = best_cpu_seconds(RUNS, run_processor, &p) / (double)REPEATS;
     snprintf(input, sizeof input, "12 attributes, %u samples", samples);
     snprintf(metric, sizeof metric, "%s, ten rules%s, us", m->module.type, resources > 1 ? ", all new" : "");
@@ -164,4 +164,5 @@ void bench_processors(void)
     }
     measure(&relabel_processor, relabel_yaml, 10, REPEATS);
     measure(&resource_processor, resource_yaml, 10, REPEATS);
+    bench_sample_processors();
 }
