@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processors cost that look into samples: of a small profile, and of one of a whole host.
+// What processors cost that look into samples: a small profile, and one of a whole host.
 #include "bench/bench.h"
 
 #include "base/mem.h"
@@ -15,6 +15,10 @@ static const struct {
     const char *name, *yaml;
 } cases[] = {
     {&groupbyattrs_processor, "groupbyattrs, 200 pods", "keys: [pod]"},
+    {&filter_processor, "filter, half of the pods",
+     "exclude: {match_type: regexp, attributes: [{key: pod, value: '[13579]$'}]}"},
+    {&filter_processor, "filter, a tenth of the frames",
+     "frames: {drop: [{name: 'Handler[0-9]*7[.]run'}, {mapping: '^libtracer'}]}"},
 };
 
 // --- input ---

@@ -2,13 +2,11 @@
 #include "processors/attribute_matcher.h"
 
 #include "base/mem.h"
-#include "base/regex.h"
 #include "pipeline/attributes.h"
+#include "processors/text_pattern.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-enum { MATCH_STRICT, MATCH_REGEXP };
 
 struct attribute_settings {
     const char *key;
@@ -18,8 +16,6 @@ struct attribute_settings {
 struct library_settings {
     const char *name, *version;
 };
-
-static const char *const type_names[] = {[MATCH_STRICT] = "strict", [MATCH_REGEXP] = "regexp", NULL};
 
 static const struct field attribute_fields[] = {
     {.name = "key",
@@ -54,7 +50,7 @@ const struct field matcher_fields[] = {
      .type = FIELD_ENUM,
      .offset = SETTING(match_type),
      .required = true,
-     .names = type_names,
+     .names = text_pattern_types,
      .help = "strict: equal; regexp: an expression (RE2) is found in it"},
     {.name = "services",
      .type = FIELD_STRING_LIST,
@@ -82,27 +78,20 @@ const struct field matcher_fields[] = {
     {.name = NULL},
 };
 
-// Equal, or found, or any where both are unset.
-struct text_match {
-    bool any;
-    struct bytes text;
-    struct regex *pattern;
-};
-
 struct attribute_match {
     struct bytes key;
-    struct text_match text; // of an expression, or any
+    struct text_pattern text; // of an expression, or any
     bool strict;
     struct value value;
 };
 
 struct library_match {
-    struct text_match name, version;
+    struct text_pattern name, version;
 };
 
 struct attribute_matcher {
     struct arena arena;
-    struct text_match *services;
+    struct text_pattern *services;
     struct attribute_match *resources, *attributes;
     struct library_match *libraries;
     size_t service_count, resource_count, attribute_count, library_count; // how many are made
@@ -110,21 +99,15 @@ struct attribute_matcher {
 
 // --- settings ---
 
-static enum err_code make_text(int type, const char *text, struct text_match *out, struct err *e)
-{
-    *out = (struct text_match){.any = text == NULL, .text = bytes_from_text(text)};
-    return text != NULL && type == MATCH_REGEXP ? regex_compile(out->text, &out->pattern, e) : ERR_OK;
-}
-
 static enum err_code make_attribute(struct arena *arena, int type, const struct attribute_settings *s,
                                     struct attribute_match *out, struct err *e)
 {
     bool given = s->value.kind != CONFIG_ANY_UNSET;
     *out = (struct attribute_match){.key = bytes_from_text(s->key), .text.any = true};
-    if (given && type == MATCH_REGEXP) {
+    if (given && type == TEXT_REGEXP) {
         if (s->value.kind != CONFIG_ANY_STRING)
             return err_set(e, ERR_INVALID, "the value must be a text, because match_type is regexp");
-        return make_text(type, s->value.string, &out->text, e);
+        return text_pattern_init(type, s->value.string, &out->text, e);
     }
     out->strict = given;
     out->value = attribute_value(arena, &s->value);
@@ -135,7 +118,7 @@ static enum err_code make_services(struct attribute_matcher *m, const struct mat
 {
     m->services = arena_alloc(&m->arena, s->services.count * sizeof *m->services);
     for (size_t i = 0; i < s->services.count; i++) {
-        if (make_text(s->match_type, s->services.items[i], &m->services[i], e) != ERR_OK) {
+        if (text_pattern_init(s->match_type, s->services.items[i], &m->services[i], e) != ERR_OK) {
             err_prefix(e, "services[%zu]", i);
             return e->code;
         }
@@ -165,8 +148,8 @@ static enum err_code make_libraries(struct attribute_matcher *m, const struct ma
     m->libraries = arena_alloc(&m->arena, s->libraries.count * sizeof *m->libraries);
     for (size_t i = 0; i < s->libraries.count; i++) {
         struct library_match *l = &m->libraries[m->library_count++]; // counted at once: it may be half made
-        if (make_text(s->match_type, items[i].name, &l->name, e) != ERR_OK ||
-            make_text(s->match_type, items[i].version, &l->version, e) != ERR_OK) {
+        if (text_pattern_init(s->match_type, items[i].name, &l->name, e) != ERR_OK ||
+            text_pattern_init(s->match_type, items[i].version, &l->version, e) != ERR_OK) {
             err_prefix(e, "libraries[%zu]", i);
             return e->code;
         }
@@ -206,7 +189,7 @@ enum err_code matcher_create(const struct matcher_settings *s, struct attribute_
 static void drop_attributes(struct attribute_match *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        regex_destroy(&list[i].text.pattern);
+        text_pattern_fini(&list[i].text);
 }
 
 void matcher_destroy(struct attribute_matcher **m)
@@ -216,12 +199,12 @@ void matcher_destroy(struct attribute_matcher **m)
     if (old == NULL)
         return;
     for (size_t i = 0; i < old->service_count; i++)
-        regex_destroy(&old->services[i].pattern);
+        text_pattern_fini(&old->services[i]);
     drop_attributes(old->resources, old->resource_count);
     drop_attributes(old->attributes, old->attribute_count);
     for (size_t i = 0; i < old->library_count; i++) {
-        regex_destroy(&old->libraries[i].name.pattern);
-        regex_destroy(&old->libraries[i].version.pattern);
+        text_pattern_fini(&old->libraries[i].name);
+        text_pattern_fini(&old->libraries[i].version);
     }
     arena_fini(&old->arena);
     free(old);
@@ -232,13 +215,6 @@ void matcher_destroy(struct attribute_matcher **m)
 bool matcher_names_libraries(const struct attribute_matcher *m)
 {
     return m->library_count > 0;
-}
-
-static bool takes_text(const struct text_match *m, struct bytes text)
-{
-    if (m->any)
-        return true;
-    return m->pattern != NULL ? regex_search(m->pattern, text, NULL, 0) : bytes_equal(m->text, text);
 }
 
 enum { NUMBER_TEXT = 40 };
@@ -271,7 +247,7 @@ static bool takes_value(const struct attribute_match *m, const struct value *v)
     struct bytes text;
     if (m->strict)
         return value_equal(&m->value, v);
-    return m->text.any || (value_text(v, room, &text) && takes_text(&m->text, text));
+    return m->text.any || (value_text(v, room, &text) && text_pattern_takes(&m->text, text));
 }
 
 static bool takes_service(const struct attribute_matcher *m, const struct resource *r)
@@ -279,7 +255,7 @@ static bool takes_service(const struct attribute_matcher *m, const struct resour
     const struct key_value *name = key_values_find(r->attributes, r->attribute_count, BYTES_LITERAL("service.name"));
     bool found = m->service_count == 0;
     for (size_t i = 0; !found && name != NULL && name->value.kind == VALUE_STRING && i < m->service_count; i++)
-        found = takes_text(&m->services[i], name->value.bytes);
+        found = text_pattern_takes(&m->services[i], name->value.bytes);
     return found;
 }
 
@@ -297,7 +273,8 @@ static bool takes_scope(const struct attribute_matcher *m, const struct scope *s
 {
     bool found = m->library_count == 0;
     for (size_t i = 0; !found && s != NULL && i < m->library_count; i++)
-        found = takes_text(&m->libraries[i].name, s->name) && takes_text(&m->libraries[i].version, s->version);
+        found = text_pattern_takes(&m->libraries[i].name, s->name) &&
+                text_pattern_takes(&m->libraries[i].version, s->version);
     return found;
 }
 

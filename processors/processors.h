@@ -6,6 +6,7 @@
 #include "processors/processor.h"
 
 extern const struct processor_module attributes_processor;
+extern const struct processor_module filter_processor;
 extern const struct processor_module groupbyattrs_processor;
 extern const struct processor_module relabel_processor;
 extern const struct processor_module resource_processor;

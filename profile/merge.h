@@ -26,6 +26,14 @@ struct sample_position {
 enum err_code batch_select(struct batch *b, bool (*keep)(void *arg, const struct batch *, struct sample_position),
                            void *arg, struct batch **out, struct err *e) MUST_USE;
 
+// The profiles for which keep(arg, ...) is true, whole, also those without samples; else the same.
+struct profile_position {
+    uint32_t resource, scope, profile;
+};
+enum err_code batch_select_profiles(struct batch *b,
+                                    bool (*keep)(void *arg, const struct batch *, struct profile_position), void *arg,
+                                    struct batch **out, struct err *e) MUST_USE;
+
 // A part with only the resources [first, first + count).
 enum err_code batch_select_resources(struct batch *b, uint32_t first, uint32_t count, struct batch **out,
                                      struct err *e) MUST_USE;
@@ -36,9 +44,6 @@ enum err_code batch_split_half(struct batch *b, struct batch **first_out, struct
                                struct err *e) MUST_USE;
 
 // What is in front of a profile of b, and the rest from it on, which is not nothing.
-struct profile_position {
-    uint32_t resource, scope, profile;
-};
 enum err_code batch_split_at(struct batch *b, struct profile_position at, struct batch **first_out,
                              struct batch **second_out, struct err *e) MUST_USE;
 

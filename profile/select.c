@@ -6,6 +6,7 @@
 #include "profile/pointer_map.h"
 
 typedef bool keep_fn(void *arg, const struct batch *b, struct sample_position at);
+typedef bool keep_profile_fn(void *arg, const struct batch *b, struct profile_position at);
 
 // The newest cut of some columns: the next sample type that keeps the same samples shares it.
 struct cut_columns {
@@ -16,6 +17,7 @@ struct cut_columns {
 struct selector {
     struct batch *batch;
     keep_fn *keep;
+    keep_profile_fn *keep_profile; // instead: profiles stay whole or go whole
     void *arg;
     struct run_list runs; // of the profile at hand
     struct pointer_map seen;
@@ -101,10 +103,24 @@ struct kept_profiles {
     bool changed;
 };
 
+static void select_whole(struct selector *s, struct sample_position at, const struct profile *p,
+                         struct kept_profiles *kept)
+{
+    const struct profile_position position = {at.resource, at.scope, at.profile};
+    if (s->keep_profile(s->arg, s->batch, position))
+        kept->items[kept->count++] = profile_share(p);
+    else
+        kept->changed = true;
+}
+
 static bool select_profile(struct selector *s, struct sample_position at, const struct profile *p,
                            struct kept_profiles *kept)
 {
     uint32_t before = p->columns->sample_count;
+    if (s->keep_profile != NULL) {
+        select_whole(s, at, p, kept);
+        return true;
+    }
     if (!list_kept(s, at, before))
         return false;
     if (s->runs.samples == before) {
@@ -224,15 +240,25 @@ static bool select_resources(struct selector *s, struct resource **list, struct 
     return false;
 }
 
+static enum err_code run(struct selector *s, struct batch **out, struct err *e)
+{
+    *out = NULL;
+    struct resource **list = mem_try_array(s->batch->resource_count, sizeof(struct resource *));
+    bool ok = list != NULL && select_resources(s, list, out);
+    free(list);
+    selector_fini(s);
+    return ok ? ERR_OK : parts_no_memory(e);
+}
+
 enum err_code batch_select(struct batch *b, keep_fn *keep, void *arg, struct batch **out, struct err *e)
 {
-    struct selector s = {.batch = b, .keep = keep, .arg = arg};
-    *out = NULL;
-    struct resource **list = mem_try_array(b->resource_count, sizeof(struct resource *));
-    bool ok = list != NULL && select_resources(&s, list, out);
-    free(list);
-    selector_fini(&s);
-    return ok ? ERR_OK : parts_no_memory(e);
+    return run(&(struct selector){.batch = b, .keep = keep, .arg = arg}, out, e);
+}
+
+enum err_code batch_select_profiles(struct batch *b, keep_profile_fn *keep, void *arg, struct batch **out,
+                                    struct err *e)
+{
+    return run(&(struct selector){.batch = b, .keep_profile = keep, .arg = arg}, out, e);
 }
 
 enum err_code batch_select_resources(struct batch *b, uint32_t first, uint32_t count, struct batch **out, struct err *e)

@@ -209,6 +209,7 @@ static inline void add_stack_text(struct buf *out, const struct dictionary *d, u
     for (bool first = true; stack_next(&r, &location); first = false) {
         const struct batch_location *l = &d->locations[location];
         buf_add_text(out, first ? "" : ";");
+        buf_add_text(out, l->line_count == 0 ? "?" : "");
         for (uint32_t i = 0; i < l->line_count; i++) {
             struct bytes name = d->strings[d->functions[d->lines[l->line_start + i].function].name];
             buf_add_text(out, i > 0 ? "+" : "");
