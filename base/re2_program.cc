@@ -54,15 +54,15 @@ const char *re2_program_group_name(const struct re2_program *p, unsigned group)
     return found == p->names.end() ? nullptr : found->second.c_str();
 }
 
-bool re2_program_run(const struct re2_program *p, bool whole, struct re2_text text, struct re2_text *groups,
-                     unsigned count)
+bool re2_program_run(const struct re2_program *p, bool whole, struct re2_text text, size_t from,
+                     struct re2_text *groups, unsigned count)
 {
     enum { FEW = 16 };
     re2::StringPiece few[FEW];
     std::vector<re2::StringPiece> many(count > FEW ? count : 0);
     re2::StringPiece *found = count > FEW ? many.data() : few;
     auto anchor = whole ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED;
-    if (!p->re2.Match(re2::StringPiece(text.data, text.len), 0, text.len, anchor, found, static_cast<int>(count)))
+    if (!p->re2.Match(re2::StringPiece(text.data, text.len), from, text.len, anchor, found, static_cast<int>(count)))
         return false;
     for (unsigned i = 0; i < count; i++)
         groups[i] = re2_text{found[i].data(), found[i].size()};

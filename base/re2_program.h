@@ -25,8 +25,9 @@ enum re2_status re2_program_create(struct re2_text pattern, bool dot_all, size_t
 void re2_program_destroy(struct re2_program *p);
 unsigned re2_program_groups(const struct re2_program *p);
 const char *re2_program_group_name(const struct re2_program *p, unsigned group);
-bool re2_program_run(const struct re2_program *p, bool whole, struct re2_text text, struct re2_text *groups,
-                     unsigned count);
+// The match begins at `from` or later.
+bool re2_program_run(const struct re2_program *p, bool whole, struct re2_text text, size_t from,
+                     struct re2_text *groups, unsigned count);
 
 #ifdef __cplusplus
 }

@@ -167,13 +167,13 @@ enum err_code regex_check_names(const struct regex *r, struct err *e)
 
 // --- matching ---
 
-static bool run(const struct regex *r, bool whole, struct bytes text, struct bytes *groups, uint32_t count)
+static bool run(const struct regex *r, bool whole, struct bytes text, size_t from, struct bytes *groups, uint32_t count)
 {
     struct re2_text found[REGEX_MAX_GROUPS + 1];
     // An empty text must not be a null pointer: its groups could not be told from those that took no part.
     const struct re2_text t = {text.len == 0 ? "" : (const char *)text.data, text.len};
     uint32_t wanted = count > r->groups + 1 ? r->groups + 1 : count;
-    if (!re2_program_run(r->program, whole, t, found, wanted))
+    if (!re2_program_run(r->program, whole, t, from, found, wanted))
         return false;
     for (uint32_t i = 0; i < wanted; i++)
         groups[i] = (struct bytes){(const uint8_t *)found[i].data, found[i].len};
@@ -184,10 +184,16 @@ static bool run(const struct regex *r, bool whole, struct bytes text, struct byt
 
 bool regex_match(const struct regex *r, struct bytes text, struct bytes *groups, uint32_t count)
 {
-    return run(r, true, text, groups, count);
+    return run(r, true, text, 0, groups, count);
 }
 
 bool regex_search(const struct regex *r, struct bytes text, struct bytes *groups, uint32_t count)
 {
-    return run(r, false, text, groups, count);
+    return run(r, false, text, 0, groups, count);
+}
+
+bool regex_search_from(const struct regex *r, struct bytes text, size_t from, struct bytes *groups, uint32_t count)
+{
+    CHECK(from <= text.len);
+    return run(r, false, text, from, groups, count);
 }

@@ -26,5 +26,7 @@ enum err_code regex_check_names(const struct regex *r, struct err *e) MUST_USE;
 bool regex_match(const struct regex *r, struct bytes text, struct bytes *groups, uint32_t count);
 // The same for the leftmost match anywhere in the text.
 bool regex_search(const struct regex *r, struct bytes text, struct bytes *groups, uint32_t count);
+// The leftmost that begins at `from` (<= len) or later; ^ and \b still mean the whole text. For finding one after the other.
+bool regex_search_from(const struct regex *r, struct bytes text, size_t from, struct bytes *groups, uint32_t count);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "profile/edit.h"
-#include "profile/merge.h"
 #include "profile/parts.h"
+#include "profile/rewrite_internal.h"
 #include "profile/stack.h"
 
 typedef bool drops_fn(void *arg, const struct dictionary *d, struct batch_frame frame);
@@ -114,56 +114,17 @@ static bool forget_payload(void *arg, struct profile *p)
     return had;
 }
 
-// Borrows everything; a batch that holds it must end before.
-static void borrow(const struct shortener *s, struct dictionary *to)
-{
-    const struct dictionary *d = s->from;
-    *to = (struct dictionary){.refs = 1,
-                              .strings = d->strings,
-                              .mappings = d->mappings,
-                              .locations = s->locations,
-                              .lines = s->lines,
-                              .functions = d->functions,
-                              .links = d->links,
-                              .attributes = d->attributes,
-                              .stacks = s->stacks,
-                              .stack_bytes = s->stack_bytes,
-                              .attribute_sets = d->attribute_sets,
-                              .set_attributes = d->set_attributes,
-                              .string_count = d->string_count,
-                              .mapping_count = d->mapping_count,
-                              .location_count = d->location_count,
-                              .line_count = s->line_count,
-                              .function_count = d->function_count,
-                              .link_count = d->link_count,
-                              .attribute_count = d->attribute_count,
-                              .stack_count = d->stack_count,
-                              .attribute_set_count = d->attribute_set_count,
-                              .stack_byte_count = s->byte_count,
-                              .set_attribute_count = d->set_attribute_count};
-}
-
-// *b with the shorter stacks, in a dictionary of its own.
 static enum err_code rebuild(const struct shortener *s, struct batch **b, struct err *e)
 {
     struct dictionary shorter;
-    struct resource **list = mem_try_array((*b)->resource_count, sizeof(struct resource *));
-    if (list == NULL)
-        return parts_no_memory(e);
-    borrow(s, &shorter);
-    for (uint32_t i = 0; i < (*b)->resource_count; i++)
-        list[i] = resource_ref((*b)->resources[i]);
-    struct batch *new = batch_create(dictionary_ref(&shorter), list, (*b)->resource_count);
-    free(list);
-    enum err_code rc = new == NULL ? parts_no_memory(e) : batch_own_dictionary(&new, e);
-    if (rc == ERR_OK) {
-        batch_unref(b);
-        *b = new;
-    } else {
-        batch_unref(&new);
-    }
-    CHECK(atomic_load(&shorter.refs) == 1);
-    return rc;
+    dictionary_borrow(s->from, &shorter);
+    shorter.locations = s->locations;
+    shorter.lines = s->lines;
+    shorter.line_count = s->line_count;
+    shorter.stacks = s->stacks;
+    shorter.stack_bytes = s->stack_bytes;
+    shorter.stack_byte_count = s->byte_count;
+    return batch_rebuild(b, &shorter, e);
 }
 
 static enum err_code drop_frames(struct shortener *s, struct batch **b, struct err *e)

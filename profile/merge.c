@@ -295,6 +295,22 @@ static const uint32_t *map_column(struct builder *b, struct merge_map *m, const 
     return to;
 }
 
+// A column of nothing but zeros, as attributes may become of which nothing is left, is none.
+static const uint32_t *map_sparse_column(struct builder *b, struct merge_map *m, const uint32_t *from, uint32_t count,
+                                         map_fn *map, size_t *bytes)
+{
+    const uint32_t *to = map_column(b, m, from, count, map, bytes);
+    uint32_t any = 0;
+    for (uint32_t i = 0; to != NULL && !b->failed && i < count; i++)
+        any |= to[i];
+    if (to == NULL || any != 0 || b->failed)
+        return to;
+    free((void *)(uintptr_t)to);
+    builder_discharge(b, count * sizeof *to);
+    *bytes -= count * sizeof *to;
+    return NULL;
+}
+
 static struct columns *map_columns(struct builder *b, struct merge_map *m, const struct columns *from)
 {
     struct columns *c = builder_alloc(b, 1, sizeof *c);
@@ -303,7 +319,7 @@ static struct columns *map_columns(struct builder *b, struct merge_map *m, const
     uint32_t count = from->sample_count;
     *c = (struct columns){.refs = 1, .sample_count = count, .bytes = sizeof *c};
     c->stacks = map_column(b, m, from->stacks, count, map_stack, &c->bytes);
-    c->attribute_sets = map_column(b, m, from->attribute_sets, count, map_set, &c->bytes);
+    c->attribute_sets = map_sparse_column(b, m, from->attribute_sets, count, map_set, &c->bytes);
     c->links = map_column(b, m, from->links, count, map_link, &c->bytes);
     if (b->failed)
         columns_unref(&c);

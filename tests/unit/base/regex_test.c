@@ -47,6 +47,24 @@ static void match_is_anchored_search_is_not(void **state)
     regex_destroy(&r);
 }
 
+static void a_search_goes_on_in_the_same_text(void **state)
+{
+    (void)state;
+    const struct bytes text = BYTES_LITERAL("ab ab");
+    struct bytes found;
+    struct regex *r = compiled("ab");
+    assert_true(regex_search_from(r, text, 0, &found, 1) && found.data == text.data);
+    assert_true(regex_search_from(r, text, 1, &found, 1) && found.data == text.data + 3);
+    assert_false(regex_search_from(r, text, 4, &found, 1));
+    assert_false(regex_search_from(r, text, text.len, &found, 1));
+    regex_destroy(&r);
+    r = compiled("^ab|\\bb"); // the start of the text and of a word are where they were
+    assert_true(regex_search_from(r, text, 0, &found, 1));
+    assert_false(regex_search_from(r, text, 1, &found, 1));
+    assert_false(regex_search_from(r, text, 3, &found, 1));
+    regex_destroy(&r);
+}
+
 static void groups_are_told(void **state)
 {
     (void)state;
@@ -149,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(match_is_anchored_search_is_not),
+        cmocka_unit_test(a_search_goes_on_in_the_same_text),
         cmocka_unit_test(groups_are_told),
         cmocka_unit_test(empty_text_is_text),
         cmocka_unit_test(bad_patterns_are_named),
