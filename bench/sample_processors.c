@@ -19,6 +19,7 @@ static const struct {
      "exclude: {match_type: regexp, attributes: [{key: pod, value: '[13579]$'}]}"},
     {&filter_processor, "filter, a tenth of the frames",
      "frames: {drop: [{name: 'Handler[0-9]*7[.]run'}, {mapping: '^libtracer'}]}"},
+    {&probabilistic_sampler_processor, "probabilistic_sampler", "sampling_percentage: 50"},
     {&redaction_processor, "redaction, a tenth of the names",
      "{allow_all_keys: true, blocked_values: ['^worker'], blocked_function_names: ['Handler[0-9]*7']}"},
 };

@@ -5,6 +5,7 @@ static const struct module *const processors[] = {
     &attributes_processor.module,
     &filter_processor.module,
     &groupbyattrs_processor.module,
+    &probabilistic_sampler_processor.module,
     &redaction_processor.module,
     &relabel_processor.module,
     &resource_processor.module,

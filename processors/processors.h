@@ -8,6 +8,7 @@
 extern const struct processor_module attributes_processor;
 extern const struct processor_module filter_processor;
 extern const struct processor_module groupbyattrs_processor;
+extern const struct processor_module probabilistic_sampler_processor;
 extern const struct processor_module redaction_processor;
 extern const struct processor_module relabel_processor;
 extern const struct processor_module resource_processor;
