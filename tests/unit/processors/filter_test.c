@@ -129,7 +129,7 @@ static void resources_are_dropped_unread(void **state)
 static void include_and_exclude_are_each_others_rest(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 20; seed++) {
         struct batch *b = random_batch(seed, NULL);
         struct batch *in = processed(&filter_processor, "include: {match_type: strict, attributes: [{key: x1}]}",
                                      batch_ref(b)),
@@ -281,7 +281,7 @@ static void stacks_lose_these_frames_and_no_others(void **state)
 {
     (void)state;
     static const char *const names[] = {"main1", "x1", "a b2", "x7", "runtime.gc3"};
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 20; seed++) {
         const char *name = names[seed % COUNT_OF(names)];
         char yaml[100];
         snprintf(yaml, sizeof yaml, "frames: {match_type: strict, drop: [{name: '%s'}]}", name);
@@ -302,7 +302,7 @@ static void a_shorter_profile_loses_its_payload(void **state)
     (void)state;
     const struct random_batch_options *o = &random_batch_defaults;
     uint32_t payloads = 0;
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= 15; seed++) {
         struct batch *out = processed(&filter_processor, "frames: {drop: [{mapping: ''}]}", random_batch(seed, o));
         for (uint32_t r = 0; r < out->resource_count; r++)
             for (uint32_t s = 0; s < out->resources[r]->scope_count; s++)
