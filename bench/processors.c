@@ -155,6 +155,49 @@ static void measure(const struct processor_module *m, const char *yaml, uint32_t
     free(p.batches);
 }
 
+// --- what is put together ---
+
+enum { JOINED = 20, JOIN_REPEATS = 20 };
+
+struct bench_join {
+    struct processor *processor;
+    struct batch **batches;
+};
+
+static void run_join(void *arg)
+{
+    struct bench_join *j = arg;
+    for (int i = 0; i < JOIN_REPEATS; i++) {
+        struct batch **parts;
+        size_t count;
+        struct err e;
+        CHECK(j->processor->module->join(j->processor, j->batches, JOINED, &parts, &count, &e) == ERR_OK);
+        while (count-- > 0)
+            batch_unref(&parts[count]);
+        free(parts);
+    }
+}
+
+static void measure_join(const struct processor_module *m, uint32_t samples)
+{
+    struct batch *batches[JOINED];
+    struct arena arena;
+    char input[64], metric[64];
+    for (size_t i = 0; i < JOINED; i++)
+        batches[i] = make_batch(samples, 1);
+    arena_init(&arena, 0);
+    struct bench_join j = {bench_create_processor(&arena, m, "{}"), batches};
+    double nanos = best_cpu_seconds(RUNS, run_join, &j) / JOIN_REPEATS / JOINED * 1e9;
+    snprintf(input, sizeof input, "%d profiles, %u samples each", JOINED, samples);
+    snprintf(metric, sizeof metric, "%s, ns per %s", m->module.type, samples == 1 ? "profile" : "sample");
+    const struct row r = {"processors (one thread, best of 7)", input, metric, nanos / samples, 0, false};
+    report_row(&r);
+    m->destroy(j.processor);
+    arena_fini(&arena);
+    for (size_t i = 0; i < JOINED; i++)
+        batch_unref(&batches[i]);
+}
+
 void bench_processors(void)
 {
     static const uint32_t sizes[] = {100, 100000};
@@ -165,4 +208,8 @@ void bench_processors(void)
     measure(&relabel_processor, relabel_yaml, 10, REPEATS);
     measure(&resource_processor, resource_yaml, 10, REPEATS);
     bench_sample_processors();
+    for (size_t i = 0; i < 2; i++) {
+        measure_join(&batch_processor, i == 0 ? 1 : 10000);
+        measure_join(&aggregate_processor, i == 0 ? 1 : 10000);
+    }
 }

@@ -40,9 +40,9 @@ struct verdict {
 enum verdict_moment { MOMENT_HELD, MOMENT_FINAL };
 
 struct waiter {
-    struct loop *loop; // NULL: nobody waits
+    struct loop *loop; // NULL: on_verdict is called where it happens, on any thread, and must not block
     bool wants_held;   // on_verdict is called for MOMENT_HELD too, but only if every branch holds it: OK or PARTIAL
-    // On the loop's thread; for MOMENT_FINAL exactly once. After it the waiter is never touched again.
+    // NULL = nobody waits. On the loop's thread; for MOMENT_FINAL exactly once. After it the waiter is never touched again.
     void (*on_verdict)(void *arg, enum verdict_moment moment, const struct verdict *verdict);
     void *arg;
 };
@@ -76,6 +76,11 @@ struct delivery delivery_create(struct batch *batch, const struct waiter *waiter
                                 size_t charged_bytes);
 // Another delivery of the same batch under the same ticket, for fan-out.
 struct delivery delivery_share(const struct delivery *d);
+// One delivery of what several were made into: whatever is heard of it, each of them hears; of what a peer rejected, at
+// most as many profiles as it has. On success takes over the reference of batch, charged_bytes, and the members, whose
+// batches are let go. false when out of memory: nothing was taken. Worker thread.
+bool delivery_join(struct batch *batch, struct delivery *members, size_t count, struct budget *budget,
+                   size_t charged_bytes, struct delivery *joint_out) MUST_USE;
 // Ends this part: nothing of it goes on. note may be NULL (dropped on purpose: counts as ok).
 void delivery_end(struct delivery *d, const struct verdict *note);
 

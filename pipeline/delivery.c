@@ -76,17 +76,20 @@ static void run_final(struct loop_task *task)
     ticket_unref(t);
 }
 
-static void post_task(struct ticket *t, struct loop_task *task, void (*run)(struct loop_task *))
+static void tell(struct ticket *t, struct loop_task *task, void (*run)(struct loop_task *))
 {
     atomic_fetch_add(&t->refs, 1);
     task->run = run;
-    loop_post(t->waiter.loop, task);
+    if (t->waiter.loop != NULL)
+        loop_post(t->waiter.loop, task);
+    else
+        run(task);
 }
 
 static void leave_outstanding(struct ticket *t)
 {
-    if (atomic_fetch_sub(&t->outstanding, 1) == 1 && t->waiter.loop != NULL)
-        post_task(t, &t->final_task, run_final);
+    if (atomic_fetch_sub(&t->outstanding, 1) == 1 && t->waiter.on_verdict != NULL)
+        tell(t, &t->final_task, run_final);
 }
 
 struct delivery delivery_create(struct batch *batch, const struct waiter *waiter, struct budget *budget,
@@ -229,8 +232,8 @@ static void admit(struct ticket *t)
     }
     record_list_init(&t->records);
     t->held = t->verdict;
-    if (t->waiter.wants_held && t->waiter.loop != NULL && t->held.kind <= VERDICT_PARTIAL && all_hold(head))
-        post_task(t, &t->held_task, run_held);
+    if (t->waiter.wants_held && t->waiter.on_verdict != NULL && t->held.kind <= VERDICT_PARTIAL && all_hold(head))
+        tell(t, &t->held_task, run_held);
     commit_all(t, head);
 }
 

@@ -126,6 +126,12 @@ struct graph *graph_create(const struct plan *plan, struct instance *(*find)(voi
     return g;
 }
 
+void graph_drain(struct graph *g)
+{
+    for (size_t i = 0; g != NULL && i < g->stage_count; i++)
+        stage_drain(g->stages[i]);
+}
+
 void graph_destroy(struct graph **g)
 {
     if (*g == NULL)

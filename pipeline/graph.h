@@ -11,6 +11,8 @@ struct graph;
 // Joins created instances as the plan says; sets the receivers' next. find gives the instance of a plan.
 struct graph *graph_create(const struct plan *plan, struct instance *(*find)(void *arg, const struct component_plan *),
                            void *arg);
+// What processors hold goes on, and nothing is held from now on. Once, from loop 0. NULL = nothing to do.
+void graph_drain(struct graph *g);
 // Nothing may be on its way any more. Processor instances are not the graph's.
 void graph_destroy(struct graph **g);
 

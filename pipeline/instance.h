@@ -9,9 +9,9 @@ struct instance_owner;
 
 struct instance {
     const struct component_plan *plan;
-    struct component *component; // the module's struct; begins with struct component
-    struct queue *queue;         // exporters
-    struct mailbox *mailbox;     // serial processors; of the stages that drive it
+    struct component *component;    // the module's struct; begins with struct component
+    struct queue *queue;            // exporters
+    struct shared_mailbox *mailbox; // serial processors; of the stages that drive it
     bool created, started, stopped;
     struct loop_task stopped_task; // brings "stopped" to loop 0
     struct instance_owner *owner;

@@ -43,7 +43,6 @@ static const struct missing_component {
     const char *type, *remedy;
     bool leave_out; // a profiles pipeline is right without it: a warning instead of an error
 } missing_components[] = {
-    {KIND_PROCESSOR, "batch", "requests are not joined yet; it is left out", true},
     {KIND_PROCESSOR, "memory_limiter", "service.memory_limit bounds memory; it is left out", true},
     {KIND_PROCESSOR, "k8s_attributes", ATTRIBUTES_BY_OTHERS, false},
     {KIND_PROCESSOR, "k8sattributes", ATTRIBUTES_BY_OTHERS, false},

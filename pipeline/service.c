@@ -388,6 +388,7 @@ static void begin_drain(struct service *s)
     s->drain_deadline_nanos = clock_monotonic_nanos(s->clock) + s->options->plan->service.shutdown_timeout_nanos;
     for (size_t i = 0; s->instances[KIND_RECEIVER] != NULL && i < kind_count(s, KIND_RECEIVER); i++)
         instance_close(&s->instances[KIND_RECEIVER][i]);
+    graph_drain(s->graph);
     for_each_queue(s, call_drain);
     uv_timer_start(&s->poll, on_poll, 0, POLL_MS);
 }

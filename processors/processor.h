@@ -9,12 +9,25 @@
 
 struct processor_module;
 
+enum hold_sizer { HOLD_SAMPLES, HOLD_PROFILES, HOLD_BYTES };
+
+// How long deliveries wait for each other, so that a processor can join them. Their senders wait with them, and hear what
+// became of the whole.
+struct processor_hold {
+    int64_t longest_nanos; // 0 = nothing waits
+    uint64_t enough;       // of what sizer counts: so much goes on at once; 0 = time alone counts
+    enum hold_sizer sizer;
+    const struct config_strings *keys; // attributes of resources; what differs in one is not joined. NULL = none
+    uint64_t most_groups;              // at a time, or the oldest goes on; 0 = no bound
+};
+
 struct processor {
     struct component component;
     const struct processor_module *module;
     // Set by create when process reads and changes the attributes of resources and scopes alone: it is given unread
     // batches (profile/origin.h), too.
     bool takes_unread;
+    struct processor_hold hold; // set by create, of a processor that joins
 };
 
 struct processor_module {
@@ -25,6 +38,11 @@ struct processor_module {
     // Changes *batch (replacing the reference), leaves it, or sets it to NULL to drop it on purpose. An error
     // is counted and logged by the driver; *batch must then be as it came.
     enum err_code (*process)(struct processor *self, struct batch **batch, struct err *e);
+    // Instead of process, of a processor that holds deliveries (pipeline/holder.h): makes batches, in one malloc'ed list,
+    // of those that were held; may run on several workers at once. Of a single one it is called, too (then alone it may be
+    // unread, if takes_unread). After an error, each of several is tried by itself.
+    enum err_code (*join)(struct processor *self, struct batch *const *batches, size_t count, struct batch ***out,
+                          size_t *count_out, struct err *e);
     void (*destroy)(struct processor *self);
 };
 

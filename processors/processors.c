@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processors/processors.h"
 
+// clang-format off: one a line
 static const struct module *const processors[] = {
+    &aggregate_processor.module,
     &attributes_processor.module,
+    &batch_processor.module,
     &filter_processor.module,
     &groupbyattrs_processor.module,
     &probabilistic_sampler_processor.module,
@@ -10,5 +13,6 @@ static const struct module *const processors[] = {
     &relabel_processor.module,
     &resource_processor.module,
 };
+// clang-format on
 
 const struct module_table processors_table = {processors, COUNT_OF(processors)};

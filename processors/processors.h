@@ -5,7 +5,9 @@
 
 #include "processors/processor.h"
 
+extern const struct processor_module aggregate_processor;
 extern const struct processor_module attributes_processor;
+extern const struct processor_module batch_processor;
 extern const struct processor_module filter_processor;
 extern const struct processor_module groupbyattrs_processor;
 extern const struct processor_module probabilistic_sampler_processor;
