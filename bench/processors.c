@@ -127,7 +127,7 @@ static void run_processor(void *arg)
     for (int i = 0; i < REPEATS; i++) {
         struct batch *from = p->batches[(size_t)i % p->batch_count], *b = batch_ref(from);
         struct err e;
-        CHECK(p->processor->module->process(p->processor, &b, &e) == ERR_OK && b != from);
+        CHECK(p->processor->module->process(p->processor, &b, &(const struct sender){{0}}, &e) == ERR_OK && b != from);
         batch_unref(&b);
     }
 }

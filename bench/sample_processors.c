@@ -105,7 +105,7 @@ static void run_processor(void *arg)
     for (unsigned i = 0; i < w->repeats; i++) {
         struct batch *b = batch_ref(w->batch);
         struct err e;
-        CHECK(w->processor->module->process(w->processor, &b, &e) == ERR_OK);
+        CHECK(w->processor->module->process(w->processor, &b, &(const struct sender){{0}}, &e) == ERR_OK);
         batch_unref(&b);
     }
 }

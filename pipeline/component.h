@@ -17,6 +17,7 @@ struct authenticator;
 struct service_health;
 struct exporter_health;
 struct shared_listener;
+struct kube_watches;
 
 // What the service offers to its components; the same for all.
 struct component_env {
@@ -27,6 +28,8 @@ struct component_env {
     void *service;
     // Those that are open and may be shared (net/shared_server.h).
     struct shared_listener **listeners;
+    // On clusters' objects (kube/kube_watch.h).
+    struct kube_watches **watches;
     // The storage of an extension by id ("file_storage/a"); NULL with e set if there is none.
     struct storage *(*find_storage)(void *service, const char *extension_id, struct err *e);
     // The authenticator of an extension that has the role (enum auth_role); NULL with e set if there is none.

@@ -32,6 +32,7 @@ struct verdict {
     uint64_t rejected_profiles;  // PARTIAL
     int64_t retry_after_nanos;   // RETRY; 0 = the waiter's own judgement
     bool queue_full;             // RETRY: nothing was tried, a sending queue has no room
+    bool over_limit;             // RETRY: it is this sender who sends too much
     bool too_large;              // REFUSED: smaller parts of it may be taken
     bool unreadable;             // REFUSED: the same in another form may be taken
     char text[VERDICT_TEXT_MAX]; // one sentence, terminated
@@ -39,7 +40,13 @@ struct verdict {
 
 enum verdict_moment { MOMENT_HELD, MOMENT_FINAL };
 
+// Who sent a delivery: an IP address, IPv4 as ::ffff:a.b.c.d. All zero = not known (a file, a Unix socket, several).
+struct sender {
+    uint8_t address[16];
+};
+
 struct waiter {
+    struct sender sender;
     struct loop *loop; // NULL: on_verdict is called where it happens, on any thread, and must not block
     bool wants_held;   // on_verdict is called for MOMENT_HELD too, but only if every branch holds it: OK or PARTIAL
     // NULL = nobody waits. On the loop's thread; for MOMENT_FINAL exactly once. After it the waiter is never touched again.
@@ -74,6 +81,8 @@ static inline bool consumer_has_room(struct consumer *c, struct verdict *refusal
 // last branch has encoded the batch). Never fails.
 struct delivery delivery_create(struct batch *batch, const struct waiter *waiter, struct budget *budget,
                                 size_t charged_bytes);
+// Lives as long as the delivery.
+const struct sender *delivery_sender(const struct delivery *d);
 // Another delivery of the same batch under the same ticket, for fan-out.
 struct delivery delivery_share(const struct delivery *d);
 // One delivery of what several were made into: whatever is heard of it, each of them hears; of what a peer rejected, at

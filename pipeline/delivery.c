@@ -107,6 +107,11 @@ struct delivery delivery_create(struct batch *batch, const struct waiter *waiter
     return (struct delivery){.batch = batch, .ticket = t};
 }
 
+const struct sender *delivery_sender(const struct delivery *d)
+{
+    return &d->ticket->waiter.sender;
+}
+
 struct delivery delivery_share(const struct delivery *d)
 {
     atomic_fetch_add(&d->ticket->open, 1);

@@ -117,8 +117,10 @@ static void run_start(void *arg)
         c->rc = x->module->start != NULL ? x->module->start(x, c->e) : ERR_OK;
         return;
     }
-    default:
-        c->rc = ERR_OK;
+    default: {
+        struct processor *p = (struct processor *)component;
+        c->rc = p->module->start != NULL ? p->module->start(p, c->e) : ERR_OK;
+    }
     }
 }
 
@@ -130,6 +132,15 @@ enum err_code instance_start(struct instance *i, struct err *e)
     if (call.rc != ERR_OK)
         err_prefix(e, "%s.%s", kind_sections[i->plan->kind], i->plan->id);
     return call.rc;
+}
+
+enum err_code instance_ready(struct instance *i, struct err *e)
+{
+    struct processor *p = (struct processor *)i->component;
+    enum err_code rc = p->module->ready != NULL ? p->module->ready(p, e) : ERR_OK;
+    if (rc != ERR_OK)
+        err_prefix(e, "%s.%s", kind_sections[i->plan->kind], i->plan->id);
+    return rc;
 }
 
 static void run_close(void *arg)
@@ -188,8 +199,13 @@ static void run_stop(void *arg)
         x->module->stop(x);
         return;
     }
-    default:
-        component_stopped(component);
+    default: {
+        struct processor *p = (struct processor *)component;
+        if (p->module->stop != NULL)
+            p->module->stop(p);
+        else
+            component_stopped(component);
+    }
     }
 }
 

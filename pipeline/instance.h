@@ -30,6 +30,8 @@ enum err_code instance_create(struct instance *i, const struct component_plan *p
                               struct instance_owner *owner, struct err *e) MUST_USE;
 // On the component's loop, waiting for it.
 enum err_code instance_start(struct instance *i, struct err *e) MUST_USE;
+// Processors, which are on loop 0, there: ERR_UNAVAILABLE = not yet.
+enum err_code instance_ready(struct instance *i, struct err *e) MUST_USE;
 void instance_close(struct instance *i);  // receivers
 void instance_cancel(struct instance *i); // exporters
 void instance_stop(struct instance *i);   // on_stopped follows, at once for those never created

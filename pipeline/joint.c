@@ -60,6 +60,15 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
         finish(arg, v);
 }
 
+static struct sender common_sender(const struct delivery *members, size_t count)
+{
+    const struct sender *first = delivery_sender(&members[0]);
+    for (size_t i = 1; i < count; i++)
+        if (memcmp(first, delivery_sender(&members[i]), sizeof *first) != 0)
+            return (struct sender){{0}};
+    return *first;
+}
+
 bool delivery_join(struct batch *batch, struct delivery *members, size_t count, struct budget *budget,
                    size_t charged_bytes, struct delivery *joint_out)
 {
@@ -68,12 +77,13 @@ bool delivery_join(struct batch *batch, struct delivery *members, size_t count, 
         return false;
     struct joint *j = MEM_NEW(struct joint);
     *j = (struct joint){.members = list, .count = count};
+    const struct sender sender = common_sender(members, count);
     for (size_t i = 0; i < count; i++) {
         list[i] = (struct joint_member){members[i].ticket, members[i].batch->profile_count};
         batch_unref(&members[i].batch);
         members[i].ticket = NULL;
     }
-    const struct waiter waiter = {.wants_held = true, .on_verdict = on_verdict, .arg = j};
+    const struct waiter waiter = {.sender = sender, .wants_held = true, .on_verdict = on_verdict, .arg = j};
     *joint_out = delivery_create(batch, &waiter, budget, charged_bytes);
     return true;
 }

@@ -34,22 +34,13 @@ const struct field *kind_common_fields(enum component_kind kind)
     return kind_common[kind].fields;
 }
 
-#define ATTRIBUTES_BY_OTHERS "have the sender or a Collector in front set these attributes, or use resource_attributes"
-#define RULES_BY_RELABEL "relabel drops and renames by the rules of Prometheus"
-
 // Components of the Collector that a user's file may name and that we do not have: what to do instead.
 static const struct missing_component {
     enum component_kind kind;
     const char *type, *remedy;
     bool leave_out; // a profiles pipeline is right without it: a warning instead of an error
 } missing_components[] = {
-    {KIND_PROCESSOR, "memory_limiter", "service.memory_limit bounds memory; it is left out", true},
-    {KIND_PROCESSOR, "k8s_attributes", ATTRIBUTES_BY_OTHERS, false},
-    {KIND_PROCESSOR, "k8sattributes", ATTRIBUTES_BY_OTHERS, false},
-    {KIND_PROCESSOR, "resource_detection", ATTRIBUTES_BY_OTHERS, false},
-    {KIND_PROCESSOR, "resourcedetection", ATTRIBUTES_BY_OTHERS, false},
-    {KIND_PROCESSOR, "filter", RULES_BY_RELABEL, false},
-    {KIND_PROCESSOR, "transform", RULES_BY_RELABEL, false},
+    {KIND_PROCESSOR, "transform", "relabel drops and renames by the rules of Prometheus", false},
     {KIND_RECEIVER, "profiling", "run the eBPF profiler beside profrelay and send its OTLP here", false},
     {KIND_EXTENSION, "zpages", "it is left out", true},
     {KIND_EXTENSION, "pprof", "it profiles the Collector itself; it is left out", true},

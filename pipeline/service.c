@@ -24,6 +24,7 @@ enum {
     MALLOC_ARENAS = 2,            // glibc makes eight per core otherwise, and keeps what each once needed
 };
 
+// Processors stop with the exporters: nothing is on its way then.
 enum phase { PHASE_RUN, PHASE_DRAIN, PHASE_STOP_RECEIVERS, PHASE_STOP_EXPORTERS, PHASE_STOP_EXTENSIONS, PHASE_END };
 
 struct service {
@@ -38,6 +39,7 @@ struct service {
     unsigned loop_count;
     struct component_env env;
     struct shared_listener *listeners; // the first of a list; its users keep it
+    struct kube_watches *watches;      // so of this
     struct arena arena;
     struct instance *instances[KIND_COUNT];
     struct instance metrics_page;
@@ -161,7 +163,9 @@ static void init_threads(struct service *s)
     for (unsigned i = 1; i < s->loop_count; i++)
         loop_start_thread(&s->loops[i]);
     uint64_t limit = s->options->plan->service.memory_limit;
-    budget_init(&s->budget, limit != 0 ? (size_t)limit : budget_default_limit("/"));
+    budget_init(&s->budget, budget_default_limit("/"));
+    if (limit != 0)
+        budget_set_limit(&s->budget, (size_t)limit);
     s->workers = workers_create(worker_count(s), JOB_RING_ENTRIES, s->budget.limit);
     CHECK(uv_timer_init(&s->loops[0].uv, &s->poll) == 0);
     s->poll.data = s;
@@ -194,6 +198,12 @@ static int64_t read_budget(void *arg)
     return (int64_t)atomic_load(&b->used);
 }
 
+static int64_t read_limit(void *arg)
+{
+    const struct budget *b = arg;
+    return (int64_t)b->limit;
+}
+
 static int64_t read_rss(void *arg)
 {
     (void)arg;
@@ -211,7 +221,7 @@ static void register_metrics(struct service *s)
                                                  METRIC_GAUGE};
     const struct metric_label label = {"version", PROFRELAY_VERSION};
     metrics_series_read(s->metrics, &used, NULL, 0, read_budget, &s->budget);
-    metric_set(metrics_series(s->metrics, &limit, NULL, 0), (int64_t)s->budget.limit);
+    metrics_series_read(s->metrics, &limit, NULL, 0, read_limit, &s->budget);
     metrics_series_read(s->metrics, &rss, NULL, 0, read_rss, NULL);
     metric_set(metrics_series(s->metrics, &version, &label, 1), 1);
 }
@@ -235,11 +245,12 @@ static bool share_endpoint(const struct component_plan *a, const struct componen
     return false;
 }
 
-// The loop of each component of a kind: one after the other, but those that share a listener have the same.
+// The loop of each component of a kind: one after the other, but those that share a listener have the same, and
+// processors, which may share a watch and do little there, all have the first.
 static void place(const struct service *s, struct component_plan *const *plans, size_t count, unsigned *loops)
 {
     for (size_t i = 0; i < count; i++) {
-        loops[i] = (unsigned)(i % s->loop_count);
+        loops[i] = plans[i]->kind == KIND_PROCESSOR ? 0 : (unsigned)(i % s->loop_count);
         for (size_t j = 0; j < i; j++) {
             if (loops[j] == loops[i] || !share_endpoint(plans[i], plans[j]))
                 continue;
@@ -351,7 +362,67 @@ static enum err_code start_all(struct service *s, struct err *e)
     s->graph = graph_create(s->options->plan, find_instance, s);
     if (start_kind(s, KIND_EXPORTER, e) != ERR_OK)
         return e->code;
-    return start_kind(s, KIND_RECEIVER, e);
+    return start_kind(s, KIND_PROCESSOR, e);
+}
+
+static enum err_code processors_ready(struct service *s, struct err *e)
+{
+    for (size_t i = 0; i < kind_count(s, KIND_PROCESSOR); i++) {
+        enum err_code rc = instance_ready(&s->instances[KIND_PROCESSOR][i], e);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static void run_ready(struct loop_task *task)
+{
+    struct service *s = CONTAINER_OF(task, struct service, ready_task);
+    if (s->options->feature_gates != NULL)
+        log_info(&s->logger, "feature gates have no meaning here: %s", s->options->feature_gates);
+    if (s->phase == PHASE_RUN)
+        set_health(s, SERVICE_READY);
+    log_info(&s->logger, "Everything is ready. Begin running and processing data.");
+    if (s->options->on_ready != NULL)
+        s->options->on_ready(s->options->arg, s);
+}
+
+static void stop_now(struct service *s, int exit_code);
+
+static void fail_to_start(struct service *s, const struct err *e)
+{
+    log_error(&s->logger, "cannot start: %s", e->text);
+    stop_now(s, 1);
+}
+
+static void on_wait(uv_timer_t *timer)
+{
+    struct service *s = timer->data;
+    struct err e = {0};
+    enum err_code rc = processors_ready(s, &e);
+    if (rc == ERR_UNAVAILABLE)
+        return;
+    uv_timer_stop(timer);
+    if (rc == ERR_OK)
+        rc = start_kind(s, KIND_RECEIVER, &e);
+    if (rc != ERR_OK) {
+        fail_to_start(s, &e);
+        return;
+    }
+    s->ready_task.run = run_ready;
+    loop_post(&s->loops[0], &s->ready_task);
+}
+
+// Receivers are last: what they take in must find everything ready.
+static void start_receivers_when_ready(struct service *s)
+{
+    struct err e = {0};
+    if (processors_ready(s, &e) == ERR_UNAVAILABLE) {
+        log_info(&s->logger, "not receiving yet: %s", e.text);
+        uv_timer_start(&s->poll, on_wait, POLL_MS, POLL_MS);
+    } else {
+        on_wait(&s->poll);
+    }
 }
 
 // --- end ---
@@ -480,6 +551,7 @@ static void enter_phase(struct service *s, enum phase phase)
             instance_stop(&s->metrics_page);
         }
         stop_kind(s, KIND_EXPORTER);
+        stop_kind(s, KIND_PROCESSOR);
         return;
     case PHASE_STOP_EXTENSIONS:
         close_queues(s);
@@ -579,18 +651,6 @@ static void handle_signals(struct service *s)
     }
 }
 
-static void run_ready(struct loop_task *task)
-{
-    struct service *s = CONTAINER_OF(task, struct service, ready_task);
-    if (s->options->feature_gates != NULL)
-        log_info(&s->logger, "feature gates have no meaning here: %s", s->options->feature_gates);
-    if (s->phase == PHASE_RUN)
-        set_health(s, SERVICE_READY);
-    log_info(&s->logger, "Everything is ready. Begin running and processing data.");
-    if (s->options->on_ready != NULL)
-        s->options->on_ready(s->options->arg, s);
-}
-
 static void free_all(struct service *s)
 {
     for (unsigned i = 0; i < s->loop_count; i++)
@@ -630,17 +690,25 @@ int service_run(const struct service_options *options)
     init_threads(&s);
     register_metrics(&s);
     s.owner = (struct instance_owner){&s.loops[0], on_instance_stopped};
-    s.env = (struct component_env){s.workers,    &s.budget,    s.metrics,          s.clock,     &s,
-                                   &s.listeners, find_storage, find_authenticator, read_health, read_exporter_health,
-                                   request_stop};
+    s.env = (struct component_env){
+        .workers = s.workers,
+        .budget = &s.budget,
+        .metrics = s.metrics,
+        .clock = s.clock,
+        .service = &s,
+        .listeners = &s.listeners,
+        .watches = &s.watches,
+        .find_storage = find_storage,
+        .find_authenticator = find_authenticator,
+        .health = read_health,
+        .exporter_health = read_exporter_health,
+        .request_stop = request_stop,
+    };
     handle_signals(&s);
-    if (start_all(&s, &e) == ERR_OK) {
-        s.ready_task.run = run_ready;
-        loop_post(&s.loops[0], &s.ready_task);
-    } else {
-        log_error(&s.logger, "cannot start: %s", e.text);
-        stop_now(&s, 1);
-    }
+    if (start_all(&s, &e) == ERR_OK)
+        start_receivers_when_ready(&s);
+    else
+        fail_to_start(&s, &e);
     loop_run(&s.loops[0]);
     free_all(&s);
     return s.exit_code;

@@ -10,7 +10,8 @@ struct stage {
     struct instance *instance;
     struct consumer *next;
     struct stage_meters meters;
-    struct holder *holder; // of a processor that joins
+    struct metric *refused; // of a processor that admits
+    struct holder *holder;  // of a processor that joins
 };
 
 // Of a serial processor, shared by its stages in all pipelines.
@@ -31,14 +32,17 @@ static const struct metric_family outgoing_family = {"otelcol_processor_outgoing
                                                      "Samples that left the processor.", METRIC_COUNTER};
 static const struct metric_family failed_family = {
     "profrelay_processor_failed_items", "Samples the processor failed on; they did not go on.", METRIC_COUNTER};
+static const struct metric_family refused_family = {"otelcol_processor_refused_profile_samples",
+                                                    "Samples the processor did not let in; their sender keeps them.",
+                                                    METRIC_COUNTER};
 static const struct metric_family nanos_family = {"profrelay_processor_duration_nanoseconds",
                                                   "Time spent in the processor.", METRIC_COUNTER};
 
-static enum err_code run_processor(struct stage *s, struct processor *p, struct batch **batch, struct err *e)
+static enum err_code run_processor(struct stage *s, struct processor *p, struct delivery *d, struct err *e)
 {
     const struct clock *clock = p->component.env->clock;
     int64_t start = clock_monotonic_nanos(clock);
-    enum err_code rc = p->module->process(p, batch, e);
+    enum err_code rc = p->module->process(p, &d->batch, delivery_sender(d), e);
     metric_add(s->meters.nanos, clock_monotonic_nanos(clock) - start);
     return rc;
 }
@@ -50,7 +54,7 @@ static void process(struct stage *s, struct delivery d)
     metric_add(s->meters.incoming, (int64_t)d.batch->sample_count);
     enum err_code rc = p->takes_unread ? ERR_OK : delivery_open(&d, &e);
     if (rc == ERR_OK)
-        rc = run_processor(s, p, &d.batch, &e);
+        rc = run_processor(s, p, &d, &e);
     if (rc != ERR_OK) {
         processor_fail(p, &s->meters, &d, rc, &e);
         return;
@@ -61,6 +65,39 @@ static void process(struct stage *s, struct delivery d)
     }
     metric_add(s->meters.outgoing, (int64_t)d.batch->sample_count);
     consumer_take(s->next, d);
+}
+
+static bool run_admit(struct stage *s, struct processor *p, const struct batch *b, struct verdict *refusal)
+{
+    const struct clock *clock = p->component.env->clock;
+    int64_t start = clock_monotonic_nanos(clock);
+    bool admitted = p->module->admit(p, b, refusal);
+    metric_add(s->meters.nanos, clock_monotonic_nanos(clock) - start);
+    return admitted;
+}
+
+static void admit(struct stage *s, struct delivery d)
+{
+    struct processor *p = (struct processor *)s->instance->component;
+    struct verdict refusal = {.kind = VERDICT_RETRY};
+    struct err e = {0};
+    uint64_t samples = d.batch->sample_count;
+    metric_add(s->meters.incoming, (int64_t)samples);
+    enum err_code rc = p->takes_unread ? ERR_OK : delivery_open(&d, &e);
+    if (rc != ERR_OK) {
+        processor_fail(p, &s->meters, &d, rc, &e);
+    } else if (run_admit(s, p, d.batch, &refusal)) {
+        metric_add(s->meters.outgoing, (int64_t)samples);
+        consumer_take(s->next, d);
+    } else {
+        metric_add(s->refused, (int64_t)samples);
+        delivery_end(&d, &refusal);
+    }
+}
+
+static void admitting_take(struct consumer *self, struct delivery d)
+{
+    admit((struct stage *)self, d);
 }
 
 static void stage_take(struct consumer *self, struct delivery d)
@@ -119,11 +156,17 @@ static void register_metrics(struct stage *s, const char *pipeline_id)
     s->meters.outgoing = metrics_series(m, &outgoing_family, labels, 2);
     s->meters.failed = metrics_series(m, &failed_family, labels, 2);
     s->meters.nanos = metrics_series(m, &nanos_family, labels, 2);
+    if (((struct processor *)s->instance->component)->module->admit != NULL)
+        s->refused = metrics_series(m, &refused_family, labels, 2);
 }
 
 static bool stage_has_room(struct consumer *self, struct verdict *refusal)
 {
-    return consumer_has_room(((struct stage *)self)->next, refusal);
+    const struct stage *s = (struct stage *)self;
+    struct processor *p = (struct processor *)s->instance->component;
+    if (p->module->has_room != NULL && !p->module->has_room(p, refusal))
+        return false;
+    return consumer_has_room(s->next, refusal);
 }
 
 static void choose_take(struct stage *s, struct processor *p, const char *pipeline_id)
@@ -132,6 +175,8 @@ static void choose_take(struct stage *s, struct processor *p, const char *pipeli
     if (p->module->join != NULL) {
         s->holder = holder_create(p, pipeline_id, &s->meters, s->next);
         s->consumer.take = holder_stage_take;
+    } else if (p->module->admit != NULL) {
+        s->consumer.take = admitting_take;
     } else if (p->module->serial) {
         mailbox_join(s->instance);
         s->consumer.take = mailbox_take;

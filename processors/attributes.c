@@ -89,8 +89,9 @@ static enum err_code create(struct processor *self, const void *settings, struct
     return rc;
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     return attribute_plan_run(&((const struct attributes_edit *)self)->plan, batch, e);
 }
 

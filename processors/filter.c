@@ -213,10 +213,10 @@ struct sift {
     // The part at hand, a resource or a scope: whether its samples and profiles can match at all.
     uint32_t resource, scope, part; // parts are counted from 1
     bool included, excluded;
-    struct verdict {
+    struct set_decision {
         uint32_t part;
         bool kept;
-    } *verdicts; // by attribute set
+    } *decisions; // by attribute set
     struct unit_attribute *list;
     size_t list_capacity;
     enum err_code code;
@@ -264,12 +264,12 @@ static bool keeps_key_values(struct sift *s, const struct key_value *list, uint3
 
 static bool keeps_set(struct sift *s, uint32_t set)
 {
-    struct verdict *v = &s->verdicts[set];
+    struct set_decision *v = &s->decisions[set];
     if (v->part == s->part)
         return v->kept;
     if (!attribute_set_list(s->batch->dictionary, set, &s->list, &s->list_capacity))
         return fail_memory(s);
-    *v = (struct verdict){s->part, keeps(s, s->list, s->batch->dictionary->attribute_sets[set].count)};
+    *v = (struct set_decision){s->part, keeps(s, s->list, s->batch->dictionary->attribute_sets[set].count)};
     return v->kept;
 }
 
@@ -350,10 +350,10 @@ static enum err_code sift_init(struct sift *s, const struct filter *p, const str
     *s = (struct sift){.p = p, .batch = b, .e = e};
     if (batch_is_unread(b))
         return ERR_OK;
-    s->verdicts = mem_try_array(b->dictionary->attribute_set_count, sizeof *s->verdicts);
-    if (s->verdicts == NULL)
+    s->decisions = mem_try_array(b->dictionary->attribute_set_count, sizeof *s->decisions);
+    if (s->decisions == NULL)
         return attribute_no_memory(e);
-    memset(s->verdicts, 0, b->dictionary->attribute_set_count * sizeof *s->verdicts);
+    memset(s->decisions, 0, b->dictionary->attribute_set_count * sizeof *s->decisions);
     return ERR_OK;
 }
 
@@ -398,7 +398,7 @@ static enum err_code run_step(const struct filter *p, bool wanted, step_fn *step
     enum err_code rc = sift_init(&s, p, *b, e);
     if (rc == ERR_OK)
         rc = step(&s, b);
-    free(s.verdicts);
+    free(s.decisions);
     free(s.list);
     return rc;
 }
@@ -417,8 +417,9 @@ static enum err_code run_steps(const struct filter *p, struct batch **b, struct 
     return rc;
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     struct batch *b = batch_ref(*batch);
     enum err_code rc = run_steps((const struct filter *)self, &b, e);
     if (rc != ERR_OK) {

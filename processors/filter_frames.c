@@ -99,7 +99,7 @@ void frame_rules_destroy(struct frame_rules **r)
 // --- work ---
 
 // Answers by rule and function, and by rule and mapping.
-enum verdict { UNKNOWN, TAKEN, PASSED };
+enum frame_decision { UNKNOWN, TAKEN, PASSED };
 
 struct frame_work {
     const struct frame_rules *rules;
@@ -138,18 +138,18 @@ static bool drops(void *arg, const struct dictionary *d, struct batch_frame fram
     return false;
 }
 
-static uint8_t *make_verdicts(size_t rules, uint32_t count)
+static uint8_t *make_decisions(size_t rules, uint32_t count)
 {
-    uint8_t *verdicts = mem_try_array(rules, count);
-    if (verdicts != NULL)
-        memset(verdicts, UNKNOWN, rules * count);
-    return verdicts;
+    uint8_t *decisions = mem_try_array(rules, count);
+    if (decisions != NULL)
+        memset(decisions, UNKNOWN, rules * count);
+    return decisions;
 }
 
 enum err_code frame_rules_run(const struct frame_rules *r, struct batch **batch, struct err *e)
 {
     const struct dictionary *d = (*batch)->dictionary;
-    struct frame_work w = {r, make_verdicts(r->count, d->function_count), make_verdicts(r->count, d->mapping_count)};
+    struct frame_work w = {r, make_decisions(r->count, d->function_count), make_decisions(r->count, d->mapping_count)};
     enum err_code rc =
         w.functions == NULL || w.mappings == NULL ? attribute_no_memory(e) : batch_drop_frames(batch, drops, &w, e);
     free(w.functions);

@@ -236,8 +236,9 @@ static enum err_code regroup(const struct groupbyattrs *p, struct batch **batch,
     return rc;
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     const struct groupbyattrs *p = (const struct groupbyattrs *)self;
     struct batch *b = batch_ref(*batch);
     bool moved;

@@ -271,8 +271,9 @@ static bool keep(void *arg, const struct batch *b, struct profile_position at)
     return c->last_kept;
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     struct choice c = {.p = (struct sampler *)self};
     struct batch *selected;
     buf_init(&c.key, MAX_KEY_BYTES);

@@ -5,6 +5,7 @@
 #define PROCESSORS_PROCESSOR_H
 
 #include "pipeline/component.h"
+#include "pipeline/consumer.h"
 #include "profile/batch.h"
 
 struct processor_module;
@@ -35,9 +36,22 @@ struct processor_module {
     // One batch at a time, in order; otherwise process may run on several workers at once.
     bool serial;
     enum err_code (*create)(struct processor *self, const void *settings, struct err *e);
+    // Loop thread, before the receivers start. May be NULL.
+    enum err_code (*start)(struct processor *self, struct err *e);
+    // Loop thread, after start, asked until it is no longer ERR_UNAVAILABLE: the receivers start then. Another error ends
+    // the program. NULL = ready at once.
+    enum err_code (*ready)(struct processor *self, struct err *e);
+    // Loop thread, once nothing is on its way: calls component_stopped (also after a failed start) once quiet. NULL =
+    // nothing to stop.
+    void (*stop)(struct processor *self);
     // Changes *batch (replacing the reference), leaves it, or sets it to NULL to drop it on purpose. An error
     // is counted and logged by the driver; *batch must then be as it came.
-    enum err_code (*process)(struct processor *self, struct batch **batch, struct err *e);
+    enum err_code (*process)(struct processor *self, struct batch **batch, const struct sender *from, struct err *e);
+    // Instead of process, of a processor that changes nothing: false = the delivery ends here with this verdict. Counted
+    // by the driver. The batch may be unread, if takes_unread.
+    bool (*admit)(struct processor *self, const struct batch *b, struct verdict *refusal);
+    // Any thread, before a request is read: false while any delivery would be refused. NULL = it never is.
+    bool (*has_room)(struct processor *self, struct verdict *refusal);
     // Instead of process, of a processor that holds deliveries (pipeline/holder.h): makes batches, in one malloc'ed list,
     // of those that were held; may run on several workers at once. Of a single one it is called, too (then alone it may be
     // unread, if takes_unread). After an error, each of several is tried by itself.

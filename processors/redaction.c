@@ -410,8 +410,9 @@ static void work_fini(struct work *w)
     arena_fini(&w->texts);
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     struct work w = {.p = (const struct redaction *)self};
     struct batch *b = batch_ref(*batch);
     arena_init(&w.texts, 0);

@@ -109,8 +109,9 @@ static void give_back_work(struct relabel *p, struct relabel_work *w)
         destroy_work(atomic_exchange(&p->spare, w));
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     struct relabel *p = (struct relabel *)self;
     struct relabel_work *w = take_work(p);
     w->view.trace = p->trace ? &self->component.log : NULL;

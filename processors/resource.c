@@ -40,8 +40,9 @@ static enum err_code create(struct processor *self, const void *settings, struct
     return actions_create(&((const struct resource_settings *)settings)->actions, &p->arena, &p->plan.steps, e);
 }
 
-static enum err_code process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
+    (void)from;
     return attribute_plan_run(&((const struct resource_edit *)self)->plan, batch, e);
 }
 

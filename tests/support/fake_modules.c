@@ -7,17 +7,17 @@
 #include <string.h>
 
 enum fail_at { FAIL_NEVER, FAIL_CREATE, FAIL_START };
-enum action { ACTION_PASS, ACTION_DROP, ACTION_FAIL, ACTION_MEMORY };
+enum action { ACTION_PASS, ACTION_DROP, ACTION_FAIL, ACTION_MEMORY, ACTION_REFUSE };
 enum encode { ENCODE_OK, ENCODE_INVALID, ENCODE_MEMORY };
 
 struct fake_settings { // of all kinds
     int fail, action, answer, encode;
-    int64_t batches, failures, records, record_bytes;
+    int64_t batches, failures, records, record_bytes, not_ready;
     struct config_strings endpoints;
 };
 
 static const char *const fail_names[] = {"never", "create", "start", NULL};
-static const char *const action_names[] = {"pass", "drop", "fail", "memory", NULL};
+static const char *const action_names[] = {"pass", "drop", "fail", "memory", "refuse", NULL};
 static const char *const answer_names[] = {"ok", "partial", "retry", "refused", "slow", "never", NULL};
 static const char *const encode_names[] = {"ok", "invalid", "memory", NULL};
 
@@ -34,6 +34,12 @@ static const struct field receiver_fields[] = {
 static const struct field processor_fields[] = {
     FAIL_ROW,
     {.name = "action", .type = FIELD_ENUM, .offset = SETTING(action), .default_text = "pass", .names = action_names},
+    {.name = NULL},
+};
+static const struct field gate_fields[] = {
+    FAIL_ROW,
+    {.name = "action", .type = FIELD_ENUM, .offset = SETTING(action), .default_text = "pass", .names = action_names},
+    {.name = "not_ready", .type = FIELD_INT, .offset = SETTING(not_ready), .default_text = "0", .min = -1, .max = 1000},
     {.name = NULL},
 };
 static const struct field exporter_fields[] = {
@@ -153,7 +159,8 @@ static void run_delivery(struct job *job)
     size_t charge = batch_memory_bytes(batch);
     if (!budget_try_take(budget, charge))
         charge = 0;
-    const struct waiter waiter = {d->receiver->receiver.component.loop, true, on_verdict, d};
+    const struct waiter waiter = {
+        .loop = d->receiver->receiver.component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = d};
     consumer_take(d->receiver->receiver.next, delivery_create(batch, &waiter, budget, charge));
 }
 
@@ -199,6 +206,8 @@ struct fake_processor {
 
 static struct fake_world *processor_world(const struct processor *p)
 {
+    if (p->module->admit != NULL)
+        return CONTAINER_OF(p->module, struct fake_world, gate);
     return p->module->serial ? CONTAINER_OF(p->module, struct fake_world, serial)
                              : CONTAINER_OF(p->module, struct fake_world, processor);
 }
@@ -219,10 +228,11 @@ static void note_processing(struct processor *self, uint64_t samples)
         seen->processed[seen->processed_count++] = samples;
 }
 
-static enum err_code processor_process(struct processor *self, struct batch **batch, struct err *e)
+static enum err_code processor_process(struct processor *self, struct batch **batch, const struct sender *from,
+                                       struct err *e)
 {
     struct fake_world *w = processor_world(self);
-    SEEN(w, note_processing(self, (*batch)->sample_count));
+    SEEN(w, (note_processing(self, (*batch)->sample_count), w->seen.sender = *from));
     int action = ((struct fake_processor *)self)->settings->action;
     if (action == ACTION_DROP)
         batch_unref(batch);
@@ -235,6 +245,49 @@ static enum err_code processor_process(struct processor *self, struct batch **ba
 static void processor_destroy(struct processor *self)
 {
     SEEN(processor_world(self), processor_world(self)->seen.destroyed[KIND_PROCESSOR]++);
+}
+
+// --- a processor that admits, and is not ready at once ---
+
+struct fake_gate {
+    struct fake_processor fake;
+    int64_t asked;
+};
+
+static enum err_code gate_start(struct processor *self, struct err *e)
+{
+    SEEN(processor_world(self), processor_world(self)->seen.started[KIND_PROCESSOR]++);
+    return fail_if(((struct fake_processor *)self)->settings, FAIL_START, e);
+}
+
+static enum err_code gate_ready(struct processor *self, struct err *e)
+{
+    struct fake_gate *g = (struct fake_gate *)self;
+    int64_t not_ready = g->fake.settings->not_ready;
+    if (not_ready < 0)
+        return err_set(e, g->asked++ == 0 ? ERR_UNAVAILABLE : ERR_IO, "never ready");
+    return g->asked++ < not_ready ? err_set(e, ERR_UNAVAILABLE, "told to wait") : ERR_OK;
+}
+
+static void gate_stop(struct processor *self)
+{
+    SEEN(processor_world(self), processor_world(self)->seen.stopped[KIND_PROCESSOR]++);
+    component_stopped(&self->component);
+}
+
+static bool gate_has_room(struct processor *self, struct verdict *refusal)
+{
+    if (((struct fake_processor *)self)->settings->action != ACTION_REFUSE)
+        return true;
+    *refusal = verdict_make(VERDICT_RETRY, "the gate is closed");
+    refusal->over_limit = true;
+    return false;
+}
+
+static bool gate_admit(struct processor *self, const struct batch *b, struct verdict *refusal)
+{
+    SEEN(processor_world(self), note_processing(self, b->sample_count));
+    return gate_has_room(self, refusal);
 }
 
 // --- exporter ---
@@ -453,6 +506,14 @@ static void fill_modules(struct fake_world *w)
     w->serial = w->processor;
     w->serial.module.type = "serial";
     w->serial.serial = true;
+    w->gate = (struct processor_module){.module = describe("gate", sizeof(struct fake_gate), gate_fields),
+                                        .create = processor_create,
+                                        .start = gate_start,
+                                        .ready = gate_ready,
+                                        .stop = gate_stop,
+                                        .admit = gate_admit,
+                                        .has_room = gate_has_room,
+                                        .destroy = processor_destroy};
     w->exporter = (struct exporter_module){.module = describe("fake", sizeof(struct fake_exporter), exporter_fields),
                                            .create = exporter_create,
                                            .start = exporter_start,
@@ -476,10 +537,11 @@ void fake_world_init(struct fake_world *w)
     w->receivers[0] = &w->receiver.module;
     w->processors[0] = &w->processor.module;
     w->processors[1] = &w->serial.module;
+    w->processors[2] = &w->gate.module;
     w->exporters[0] = &w->exporter.module;
     w->extensions[0] = &w->extension.module;
     w->modules.kinds[KIND_RECEIVER] = (struct module_table){w->receivers, 1};
-    w->modules.kinds[KIND_PROCESSOR] = (struct module_table){w->processors, 2};
+    w->modules.kinds[KIND_PROCESSOR] = (struct module_table){w->processors, COUNT_OF(w->processors)};
     w->modules.kinds[KIND_EXPORTER] = (struct module_table){w->exporters, 1};
     w->modules.kinds[KIND_EXTENSION] = (struct module_table){w->extensions, 1};
     w->clock = (struct clock){read_wall, read_monotonic};

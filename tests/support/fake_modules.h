@@ -4,6 +4,7 @@
 //
 // receivers.fake:   {batches: 3, fail: create|start}: batch i (from 0) has i + 1 samples
 // processors.fake:  {action: pass|drop|fail|memory, fail: create}; processors.serial: the same, one at a time
+// processors.gate:  {action: pass|refuse, fail: create|start, not_ready: 3 (so often it says so; -1: and fails then)}
 // exporters.fake:   {answer: ok|partial|retry|refused|slow|never, failures: 2, records: 1, record_bytes: 100,
 //                    encode: ok|invalid|memory, fail: create|start}
 // extensions.fake:  {fail: create|start}
@@ -36,6 +37,7 @@ struct fake_seen {
     unsigned processing, processing_max;  // at the same time, in serial processors
     uint64_t processed[FAKE_TAKEN_MAX];   // sample counts of the batches, in order
     unsigned processed_count;
+    struct sender sender;           // of the last of them, where it is told
     uint64_t taken[FAKE_TAKEN_MAX]; // sample counts of the records a peer took, in order
     unsigned taken_count;
     size_t budget_at_end; // when the first extension stops
@@ -43,10 +45,10 @@ struct fake_seen {
 
 struct fake_world {
     struct receiver_module receiver;
-    struct processor_module processor, serial;
+    struct processor_module processor, serial, gate;
     struct exporter_module exporter;
     struct extension_module extension;
-    const struct module *receivers[2], *processors[2], *exporters[1], *extensions[2];
+    const struct module *receivers[2], *processors[3], *exporters[1], *extensions[2];
     struct module_tables modules;
     struct clock clock;
     _Atomic int64_t wall_nanos, monotonic_nanos; // of clock

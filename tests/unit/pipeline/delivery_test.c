@@ -92,7 +92,7 @@ static void test_who_does_not_want_held_hears_final_only(void **state)
     shared_init(&s, 1000);
     peer_prepare(&p, &s, "fake/a");
     peer_open(&p);
-    const struct waiter waiter = {&s.loop, false, on_told, &t};
+    const struct waiter waiter = {.loop = &s.loop, .wants_held = false, .on_verdict = on_told, .arg = &t};
     struct delivery d = delivery_create(fake_batch(1), &waiter, &s.budget, 0);
     ticket_add_record(d.ticket, p.queue, new_record(100, 1));
     delivery_end(&d, NULL);

@@ -131,7 +131,7 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
 
 static void give_batch(struct bench *b, struct batch *batch)
 {
-    const struct waiter waiter = {&b->loop, true, on_verdict, b};
+    const struct waiter waiter = {.loop = &b->loop, .wants_held = true, .on_verdict = on_verdict, .arg = b};
     assert_true(budget_try_take(&b->budget, CHARGE));
     consumer_take(stage_consumer(b->stage), delivery_create(batch, &waiter, &b->budget, CHARGE));
 }

@@ -147,31 +147,25 @@ static const struct message_case cases[] = {
      "c.yaml:7:17: service: memory_limit: expected a size such as 64MiB, found \"lots\"\n"
      "c.yaml:8:3: service: unknown key \"worker\", did you mean \"workers\"?\n"},
     {"receivers: {profiling: }\n"
-     "processors: {memory_limiter: , k8sattributes: }\n"
+     "processors: {transform: }\n"
      "exporters: {fake: }\n"
      "extensions: {opamp: }\n"
      "service:\n"
      "  extensions: [opamp]\n"
      "  pipelines:\n"
-     "    profiles: {receivers: [profiling], processors: [memory_limiter, k8sattributes], exporters: [fake]}\n",
+     "    profiles: {receivers: [profiling], processors: [transform], exporters: [fake]}\n",
      "c.yaml:1:13: receivers.profiling: not available: run the eBPF profiler beside profrelay and send its OTLP here\n"
-     "c.yaml:2:14: warning: processors.memory_limiter: not available: service.memory_limit bounds memory; it is left "
-     "out\n"
-     "c.yaml:2:32: processors.k8sattributes: not available: have the sender or a Collector in front set these "
-     "attributes, or use resource_attributes\n"
+     "c.yaml:2:14: processors.transform: not available: relabel drops and renames by the rules of Prometheus\n"
      "c.yaml:4:14: warning: extensions.opamp: not available: it is left out\n"},
     {"receivers: {fake: }\n"
-     "processors: {memory_limiter: }\n"
      "exporters: {fake: }\n"
      "extensions: {opamp: , zpages: }\n"
      "service:\n"
      "  extensions: [opamp]\n"
      "  pipelines:\n"
-     "    profiles: {receivers: [fake], processors: [memory_limiter], exporters: [fake]}\n"
-     "    profiles/2: {receivers: [fake], processors: [memory_limiter], exporters: [fake]}\n",
-     "c.yaml:2:14: warning: processors.memory_limiter: not available: service.memory_limit bounds memory; it is left "
-     "out\n"
-     "c.yaml:4:14: warning: extensions.opamp: not available: it is left out\n"},
+     "    profiles: {receivers: [fake], exporters: [fake]}\n"
+     "    profiles/2: {receivers: [fake], exporters: [fake]}\n",
+     "c.yaml:3:14: warning: extensions.opamp: not available: it is left out\n"},
     {"receivers: {fake: , otlp: , prometheus: {config: {x: [1]}}}\n"
      "processors: {batch: , tail_sampling: }\n"
      "exporters: {fake: , fake/unused: , kafka: }\n"

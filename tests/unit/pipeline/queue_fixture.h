@@ -235,7 +235,7 @@ static inline struct delivery begin_delivery(struct shared *s, struct told *t, s
     *t = (struct told){.shared = s};
     if (charged != 0)
         assert_true(budget_try_take(&s->budget, charged));
-    const struct waiter waiter = {&s->loop, true, on_told, t};
+    const struct waiter waiter = {.loop = &s->loop, .wants_held = true, .on_verdict = on_told, .arg = t};
     return delivery_create(fake_batch(1), &waiter, &s->budget, charged);
 }
 

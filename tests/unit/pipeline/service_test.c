@@ -285,11 +285,17 @@ static void test_failing_start(int loops)
         {"receivers: {fake: {batches: 5}}\nexporters: {fake: {fail: start}}", "exporters.fake: told to fail"},
         {"receivers: {fake: }\nexporters: {fake: }\nprocessors: {fake: {fail: create}}",
          "processors.fake: told to fail"},
+        {"receivers: {fake: }\nexporters: {fake: }\nprocessors: {gate/fake: {fail: start}}",
+         "cannot start: processors.gate/fake: told to fail"},
+        {"receivers: {fake: }\nexporters: {fake: }\nprocessors: {gate/fake: {not_ready: -1}}",
+         "cannot start: processors.gate/fake: never ready"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct run r;
         start(&r, loops, cases[i].components,
-              strstr(cases[i].components, "processors") != NULL
+              strstr(cases[i].components, "gate") != NULL
+                  ? "profiles: {receivers: [fake], processors: [gate/fake], exporters: [fake]}"
+              : strstr(cases[i].components, "processors") != NULL
                   ? "profiles: {receivers: [fake], processors: [fake], exporters: [fake]}"
                   : "profiles: {receivers: [fake], exporters: [fake]}");
         struct fake_seen seen = end(&r, 1);
@@ -300,6 +306,27 @@ static void test_failing_start(int loops)
     }
 }
 BOTH_LOOPS(test_failing_start)
+
+// Receivers start once every processor is ready.
+static void test_waits_for_processors(int loops)
+{
+    struct run r;
+    start(&r, loops,
+          "receivers: {fake: {batches: 3}}\nprocessors: {gate/a: {not_ready: 2}, gate/b: {not_ready: 4}}\nexporters: "
+          "{fake: }",
+          "profiles: {receivers: [fake], processors: [gate/a, gate/b], exporters: [fake]}");
+    fake_service_wait_ready(&r.service);
+    wait_for(&r, (struct until){.finals = 3});
+    fake_service_stop(&r.service);
+    struct fake_seen seen = end(&r, 0);
+    assert_int_equal(seen.started[KIND_PROCESSOR], 2);
+    assert_int_equal(seen.finals[VERDICT_OK], 3);
+    const char *waits = strstr(r.service.log, "not receiving yet: processors.gate/a: told to wait");
+    assert_non_null(waits);
+    assert_non_null(strstr(waits, "Everything is ready"));
+    fini(&r);
+}
+BOTH_LOOPS(test_waits_for_processors)
 
 // The first receiver has delivered when the second fails: its batches are not lost in the ruins.
 static void test_second_receiver_fails(int loops)
@@ -348,6 +375,7 @@ int main(void)
         TWICE(test_retry_then_success),
         TWICE(test_answers_reach_the_receiver),
         TWICE(test_failing_start),
+        TWICE(test_waits_for_processors),
         TWICE(test_second_receiver_fails),
         TWICE(test_failing_extension),
     };

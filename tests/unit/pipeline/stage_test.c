@@ -30,6 +30,8 @@ struct bench {
     uint64_t arrived[THREADS * BATCHES * 2];
     unsigned arrived_count;
     unsigned finals[FAKE_VERDICTS];
+    struct verdict last;
+    struct sender sender; // of new deliveries
 };
 
 static void end_take(struct consumer *self, struct delivery d)
@@ -88,13 +90,15 @@ static void bench_close(struct bench *b)
 static void on_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
 {
     struct bench *b = arg;
-    if (moment == MOMENT_FINAL)
-        b->finals[v->kind]++;
+    if (moment != MOMENT_FINAL)
+        return;
+    b->finals[v->kind]++;
+    b->last = *v;
 }
 
 static struct delivery new_delivery(struct bench *b, uint32_t samples)
 {
-    const struct waiter waiter = {&b->loop, false, on_verdict, b};
+    const struct waiter waiter = {.sender = b->sender, .loop = &b->loop, .on_verdict = on_verdict, .arg = b};
     assert_true(budget_try_take(&b->budget, 10));
     return delivery_create(fake_batch(samples), &waiter, &b->budget, 10);
 }
@@ -105,6 +109,7 @@ static int64_t counter(struct bench *b, const char *name, const char *pipeline)
         {"otelcol_processor_incoming_items", "", METRIC_COUNTER},
         {"otelcol_processor_outgoing_items", "", METRIC_COUNTER},
         {"profrelay_processor_failed_items", "", METRIC_COUNTER},
+        {"otelcol_processor_refused_profile_samples", "", METRIC_COUNTER},
     };
     const struct metric_label labels[] = {{"processor", b->plan.id}, {"pipeline", pipeline}};
     for (size_t i = 0; i < COUNT_OF(families); i++)
@@ -220,13 +225,57 @@ static void test_serial_never_two_at_once(void **state)
     bench_close(&b);
 }
 
+static void test_the_sender_is_told(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"fake", "serial"};
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        struct bench b;
+        bench_open(&b, types[i], "{}");
+        b.sender = (struct sender){{[10] = 0xff, [11] = 0xff, 10, 1, 2, 3}};
+        struct stage *s = stage_create(&b.instance, "profiles", &b.end);
+        consumer_take(stage_consumer(s), new_delivery(&b, 1));
+        workers_stop(b.workers);
+        struct fake_seen seen = fake_world_seen(&b.world);
+        assert_memory_equal(&seen.sender, &b.sender, sizeof b.sender);
+        uv_run(&b.loop.uv, UV_RUN_NOWAIT);
+        stage_destroy(&s);
+        bench_close(&b);
+    }
+}
+
+// A processor that admits: what it refuses ends with its verdict, and is refused before it is read.
+static void test_admits_or_refuses(void **state)
+{
+    (void)state;
+    for (int refuses = 0; refuses < 2; refuses++) {
+        struct bench b;
+        struct verdict refusal = {0};
+        bench_open(&b, "gate", refuses ? "{action: refuse}" : "{}");
+        struct stage *s = stage_create(&b.instance, "profiles", &b.end);
+        assert_int_equal(consumer_has_room(stage_consumer(s), &refusal), !refuses);
+        consumer_take(stage_consumer(s), new_delivery(&b, 5));
+        workers_stop(b.workers);
+        uv_run(&b.loop.uv, UV_RUN_NOWAIT);
+        assert_int_equal(b.arrived_count, !refuses);
+        assert_int_equal(b.finals[refuses ? VERDICT_RETRY : VERDICT_OK], 1);
+        assert_int_equal(b.last.over_limit, refuses);
+        assert_string_equal(b.last.text, refuses ? "the gate is closed" : "");
+        assert_string_equal(refusal.text, b.last.text);
+        assert_int_equal(counter(&b, "otelcol_processor_incoming_items", "profiles"), 5);
+        assert_int_equal(counter(&b, "otelcol_processor_outgoing_items", "profiles"), refuses ? 0 : 5);
+        assert_int_equal(counter(&b, "otelcol_processor_refused_profile_samples", "profiles"), refuses ? 5 : 0);
+        stage_destroy(&s);
+        bench_close(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes_and_counts),
-        cmocka_unit_test(test_drops_and_failures),
-        cmocka_unit_test(test_serial_keeps_the_order),
-        cmocka_unit_test(test_serial_never_two_at_once),
+        cmocka_unit_test(test_passes_and_counts),      cmocka_unit_test(test_drops_and_failures),
+        cmocka_unit_test(test_serial_keeps_the_order), cmocka_unit_test(test_serial_never_two_at_once),
+        cmocka_unit_test(test_the_sender_is_told),     cmocka_unit_test(test_admits_or_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
