@@ -119,6 +119,31 @@ bool hex_decode_lower(struct bytes text, uint8_t *raw, size_t raw_len)
     return true;
 }
 
+// Of either case.
+static int hex_digit(uint8_t c)
+{
+    return hex_value(c >= 'A' && c <= 'F' ? (uint8_t)(c | 0x20) : c);
+}
+
+bool percent_decode(char *text, size_t *len)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < *len; i++) {
+        char c = text[i];
+        if (c == '%') {
+            const int high = i + 2 < *len ? hex_digit((uint8_t)text[i + 1]) : -1;
+            const int low = i + 2 < *len ? hex_digit((uint8_t)text[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return false;
+            c = (char)(high << 4 | low);
+            i += 2;
+        }
+        text[used++] = c;
+    }
+    *len = used;
+    return true;
+}
+
 char *text_bytes(char *out, size_t out_size, uint64_t bytes)
 {
     static const char *const units[] = {"KB", "MB", "GB", "TB", "PB", "EB"};

@@ -22,6 +22,9 @@ void hex_encode(struct bytes raw, char *out);
 // Strictly lower-case hex of exactly 2 * raw_len characters; false otherwise.
 bool hex_decode_lower(struct bytes text, uint8_t *raw, size_t raw_len);
 
+// %XX, of either case, becomes the byte it stands for, in place; false (and half done) for a % without two digits behind it.
+bool percent_decode(char *text, size_t *len);
+
 // "5s", "300ms", "1h30m", "1.5h", "0": Go's duration syntax; a bare integer is nanoseconds, as in the Collector.
 bool duration_parse(const char *text, int64_t *nanos_out);
 // "64MiB", "1.5GiB", "10KB", "4096": bytes; K/M/G/T with B are powers of 1000, KiB.. of 1024. Case does not

@@ -3,10 +3,10 @@
 #ifndef EXTENSIONS_BASICAUTH_H
 #define EXTENSIONS_BASICAUTH_H
 
+#include "base/secret_line.h"
 #include "extensions/extension.h"
 #include "extensions/htpasswd.h"
 #include "extensions/login_cache.h"
-#include "extensions/secret_line.h"
 #include "net/authenticator.h"
 
 #include <pthread.h>

@@ -2,9 +2,9 @@
 // Tokens: sent with what goes out, asked for of what comes in. Clients of vendors send the same token in a header of the
 // vendor's, as Bearer, or as the password of Basic: a server takes all three.
 #include "base/mem.h"
+#include "base/secret_line.h"
 #include "extensions/authorization.h"
 #include "extensions/extensions.h"
-#include "extensions/secret_line.h"
 #include "net/authenticator.h"
 
 #include <openssl/crypto.h>

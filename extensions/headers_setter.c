@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Headers of outgoing requests: fixed ones, from files, or from the resource attributes of what is sent.
 #include "base/mem.h"
+#include "base/secret_line.h"
 #include "extensions/extensions.h"
-#include "extensions/secret_line.h"
 #include "net/authenticator.h"
 
 #include <pthread.h>

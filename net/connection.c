@@ -12,7 +12,8 @@
 #include <sys/un.h>
 
 enum {
-    READ_BYTES = 64 << 10,
+    READ_BYTES = 16 << 10, // libuv reads up to 32 times in a turn of the loop: a fast peer must not keep it for long
+    PROXY_HEAD_BYTES = 64 << 10,
     TLS_CHUNK_BYTES = 16 << 10,  // one record
     TLS_FLIGHT_BYTES = 64 << 10, // what is encrypted ahead of the socket
     KEEPALIVE_SECONDS = 60,
@@ -589,7 +590,7 @@ struct connection *connection_create(uv_loop_t *loop, const struct connection_ta
     if (target->address != NULL)
         c->address = *target->address;
     c->write.data = c->connecting.data = c;
-    buf_init(&c->flight, READ_BYTES);
+    buf_init(&c->flight, PROXY_HEAD_BYTES);
     CHECK(uv_timer_init(loop, &c->timer) == 0);
     c->timer.data = c;
     c->pending = 1;

@@ -4,6 +4,7 @@
 #define NET_HTTP1_CLIENT_H
 
 #include "net/http1_headers.h"
+#include "net/http_sink.h"
 #include "net/url.h"
 
 #include <llhttp.h>
@@ -14,8 +15,10 @@ struct http1_response {
     struct http1_headers headers; // first, for http1_headers_listen
     llhttp_t parser;
     llhttp_settings_t settings;
-    struct http_header *list; // the headers in their final place, once complete
+    struct http_header *list; // the headers in their final place, once complete or streamed
     struct buf body;
+    struct http_sink sink; // set after init
+    bool streams;          // to the sink
     enum http1_state state;
     bool no_body; // to HEAD and CONNECT
     bool keep_alive;

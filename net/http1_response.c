@@ -42,6 +42,27 @@ static bool has_no_body(const struct http1_response *r, const llhttp_t *p)
     return r->no_body || is_interim(p) || p->status_code == 204 || p->status_code == 304;
 }
 
+static bool list_headers(struct http1_response *r)
+{
+    bool ok = r->list != NULL || http1_headers_list(&r->headers, &r->list);
+    if (!ok)
+        err_set(&r->error, ERR_MEMORY, "out of memory");
+    return ok;
+}
+
+static int feed_sink(struct http1_response *r, struct bytes data)
+{
+    return r->sink.take(r->sink.arg, data) ? HPE_OK : refuse(r, ERR_CANCELLED, "nobody wants the rest of the response");
+}
+
+static int begin_stream(struct http1_response *r)
+{
+    r->streams = true;
+    if (!http_content_is_plain(&r->headers))
+        return refuse(r, ERR_UNSUPPORTED, "the response is compressed, although nobody asked for that");
+    return list_headers(r) ? feed_sink(r, (struct bytes){0}) : HPE_USER;
+}
+
 static int on_headers_complete(llhttp_t *p)
 {
     struct http1_response *r = of(p);
@@ -58,18 +79,22 @@ static int on_headers_complete(llhttp_t *p)
         r->status = p->status_code;
     if (has_no_body(r, p))
         return 1;
+    r->end_is_fine = llhttp_message_needs_eof(p) != 0;
+    if (http_sink_wants(&r->sink, r->status))
+        return begin_stream(r);
     if ((p->flags & F_CONTENT_LENGTH) != 0) {
         if (p->content_length > r->body.max_bytes)
             return refuse_length(r, p->content_length);
         buf_reserve(&r->body, (size_t)p->content_length);
     }
-    r->end_is_fine = llhttp_message_needs_eof(p) != 0;
     return HPE_OK;
 }
 
 static int on_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http1_response *r = of(p);
+    if (r->streams)
+        return feed_sink(r, (struct bytes){(const uint8_t *)at, len});
     buf_add(&r->body, at, len);
     if (buf_ok(&r->body))
         return HPE_OK;
@@ -110,14 +135,6 @@ void http1_response_fini(struct http1_response *r)
     buf_fini(&r->body);
     free(r->list);
     r->list = NULL;
-}
-
-static bool list_headers(struct http1_response *r)
-{
-    bool ok = http1_headers_list(&r->headers, &r->list);
-    if (!ok)
-        err_set(&r->error, ERR_MEMORY, "out of memory");
-    return ok;
 }
 
 static enum http1_state complete(struct http1_response *r)

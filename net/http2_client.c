@@ -126,12 +126,47 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
+static bool list_headers(struct http2_stream *s)
+{
+    bool ok = s->list != NULL || http1_headers_list(&s->headers, &s->list);
+    if (!ok)
+        err_set(&s->error, ERR_MEMORY, "out of memory");
+    return ok;
+}
+
+static void feed_sink(struct http2_client *c, struct http2_stream *s, struct bytes data)
+{
+    if (s->sink.take(s->sink.arg, data))
+        return;
+    err_set(&s->error, ERR_CANCELLED, "nobody wants the rest of the response");
+    finish_bad(c, s, "");
+    nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+}
+
+static void begin_stream(struct http2_client *c, struct http2_stream *s)
+{
+    bool plain = http_content_is_plain(&s->headers);
+    s->streams = true;
+    if (plain && list_headers(s)) {
+        feed_sink(c, s, (struct bytes){0});
+        return;
+    }
+    if (!plain)
+        err_set(&s->error, ERR_UNSUPPORTED, "the response is compressed, although nobody asked for that");
+    finish_bad(c, s, "");
+    nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+}
+
 static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t len, void *arg)
 {
     (void)flags;
     struct http2_stream *s = stream_of(session, id);
     if (s == NULL)
         return 0;
+    if (s->streams) {
+        feed_sink(arg, s, (struct bytes){data, len});
+        return 0;
+    }
     buf_add(&s->body, data, len);
     if (buf_ok(&s->body))
         return 0;
@@ -145,7 +180,7 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 static void answered(struct http2_client *c, struct http2_stream *s)
 {
-    bool ok = http1_headers_list(&s->headers, &s->list) && http1_headers_list(&s->trailers, &s->trailer_list);
+    bool ok = list_headers(s) && http1_headers_list(&s->trailers, &s->trailer_list);
     if (!ok)
         err_set(&s->error, ERR_MEMORY, "out of memory");
     if (ok && http_content_decode(&s->headers, &s->body, &s->error))
@@ -161,6 +196,8 @@ static void on_headers_complete(struct http2_client *c, struct http2_stream *s)
         return;
     if (s->status / 100 != 1) {
         s->headers.complete = true;
+        if (http_sink_wants(&s->sink, s->status))
+            begin_stream(c, s);
         return;
     }
     s->status = 0; // an interim answer; what it cost stays counted

@@ -4,6 +4,7 @@
 #define NET_HTTP2_CLIENT_H
 
 #include "net/http1_headers.h"
+#include "net/http_sink.h"
 #include "net/url.h"
 
 struct http2_client;
@@ -23,8 +24,10 @@ struct http2_stream {
     int32_t id;
     struct bytes parts[2]; // of the body, still to be sent
     struct http1_headers headers, trailers;
-    struct http_header *list, *trailer_list; // in their final place, when ANSWERED
+    struct http_header *list, *trailer_list; // in their final place, when ANSWERED or streamed
     struct buf body;
+    struct http_sink sink; // set after init
+    bool streams;          // to the sink
     enum http2_fate fate;
     int status; // of the final response; 0 before
     bool answer_complete, reset_by_peer;

@@ -60,6 +60,7 @@ void http_attempt_reset(struct http_attempt *a, enum http_protocol spoken)
     a->spoken = spoken;
     http2_stream_init(&a->h2, a->request.max_response_bytes);
     http1_response_init(&a->h1, strcmp(a->request.method, "HEAD") == 0, a->request.max_response_bytes);
+    a->h1.sink = a->h2.sink = a->sink;
 }
 
 size_t http_attempt_head_bytes(const struct http_attempt *a)

@@ -13,6 +13,7 @@ struct http_attempt {
     struct url url;              // into request.url
     char *storage;
     struct http_header *headers;
+    struct http_sink sink; // the owner's, set after init
 
     struct http_channel *channel; // while it is on one
     enum http_protocol spoken;    // of the channel it is, or was last, on

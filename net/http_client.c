@@ -101,7 +101,7 @@ static void answered(struct http_call *call)
 
 static bool may_resend(const struct http_call *call, enum attempt_end end)
 {
-    if (call->cancelled || call->client->closing)
+    if (call->cancelled || call->streamed || call->client->closing)
         return false;
     return end == ATTEMPT_STALE || (end == ATTEMPT_REFUSED && call->resends < REFUSED_RESENDS) ||
            (end == ATTEMPT_UNTOUCHED && call->resends < UNTOUCHED_RESENDS);
@@ -139,13 +139,21 @@ void http_call_fail(struct http_call *call, enum http_outcome outcome, const str
     uv_timer_start(&call->timer, call->timer.timer_cb, 0, 0);
 }
 
+static bool is_idle(const struct http_call *call)
+{
+    return call->idle_ms > 0 && uv_now(call->client->loop) < call->deadline_ms;
+}
+
 static void timed_out(struct http_call *call)
 {
     char where[URL_AUTHORITY_MAX];
     double seconds = (double)call->timeout_nanos / (double)NANOS_PER_SECOND;
     authority_format(call->route.host, call->route.port, where);
     call->may_have_been_processed = call->attempt.channel != NULL;
-    if (call->attempt.channel != NULL)
+    if (call->attempt.channel != NULL && is_idle(call))
+        err_set(&call->error, ERR_UNAVAILABLE, "%s: nothing of the response came for %gs", where,
+                (double)call->idle_ms / 1e3);
+    else if (call->attempt.channel != NULL)
         err_set(&call->error, ERR_UNAVAILABLE, "%s: no complete response within %gs", where, seconds);
     else if (call->origin != NULL && http_pool_is_connecting(call->origin))
         err_set(&call->error, ERR_UNAVAILABLE, "connect to %s: not connected within %gs", where, seconds);
@@ -157,13 +165,37 @@ static void timed_out(struct http_call *call)
     report_failure(call, HTTP_TIMED_OUT);
 }
 
+static void on_call_timer(uv_timer_t *timer);
+
+static bool wait_more(struct http_call *call)
+{
+    uint64_t now = uv_now(call->client->loop), due = call->deadline_ms;
+    if (call->idle_ms > 0 && call->heard_ms + call->idle_ms < due)
+        due = call->heard_ms + call->idle_ms;
+    if (due > now)
+        uv_timer_start(&call->timer, on_call_timer, due - now, 0);
+    return due > now;
+}
+
 static void on_call_timer(uv_timer_t *timer)
 {
     struct http_call *call = timer->data;
     if (call->failed)
         report_failure(call, call->outcome);
-    else
+    else if (!wait_more(call))
         timed_out(call);
+}
+
+static bool on_piece(void *arg, struct bytes data)
+{
+    struct http_call *call = arg;
+    const struct http_request *request = &call->attempt.request;
+    struct http_response head;
+    http_attempt_view(&call->attempt, &head);
+    call->streamed = true;
+    call->heard_ms = uv_now(call->client->loop);
+    call->cancelled = !request->on_body(request->on_body_arg, &head, data);
+    return !call->cancelled;
 }
 
 static void choose_route(struct http_call *call)
@@ -197,7 +229,13 @@ static struct http_call *call_create(struct http_client *c, const struct http_re
     uv_update_time(c->loop);
     CHECK(uv_timer_init(c->loop, &call->timer) == 0);
     call->timer.data = call;
-    uv_timer_start(&call->timer, on_call_timer, to_ms(call->timeout_nanos, 0), 0);
+    call->heard_ms = uv_now(c->loop);
+    call->deadline_ms = call->heard_ms + to_ms(call->timeout_nanos, 0);
+    call->idle_ms = to_ms(request->idle_timeout_nanos, 0);
+    if (request->on_body != NULL)
+        call->attempt.sink = (struct http_sink){on_piece, call};
+    if (!wait_more(call))
+        uv_timer_start(&call->timer, on_call_timer, 0, 0);
     return call;
 }
 
@@ -220,7 +258,7 @@ struct http_call *http_client_send(struct http_client *c, const struct http_requ
 
 void http_call_cancel(struct http_call *call)
 {
-    if (call->cancelled || call->done)
+    if (call->done || (call->cancelled && call->failed)) // one that its consumer stopped is still with its channel
         return;
     call->cancelled = true;
     call->may_have_been_processed = call->attempt.channel != NULL;
@@ -307,7 +345,7 @@ enum err_code http_client_create(uv_loop_t *loop, const struct http_client_optio
     sigpipe_ignore();
     struct http_client *c = MEM_NEW(struct http_client);
     client_configure(c, options);
-    enum err_code code = proxy_rules_init(&c->proxies, options->proxy_url, e);
+    enum err_code code = options->direct ? ERR_OK : proxy_rules_init(&c->proxies, options->proxy_url, e);
     if (code == ERR_OK)
         code = take_unix_path(c, options->unix_path, e);
     if (code == ERR_OK && names_files(&options->tls))

@@ -53,6 +53,7 @@ struct http_client_options {
     int64_t resolve_interval_nanos;
     struct http_keepalive keepalive;
     const char *user_agent; // NULL = "profrelay/VERSION"
+    bool direct;            // through no proxy, whatever the environment says
     const char *proxy_url;  // NULL = HTTP_PROXY, HTTPS_PROXY (HTTP_2: always this), NO_PROXY (and lower case) apply
     struct tls_client_options tls;
     // Before a connection is made, TLS files that changed are loaded anew. e: they cannot be, and the old ones stay in
@@ -65,7 +66,7 @@ enum http_outcome {
     HTTP_ANSWERED,       // a complete response is there
     HTTP_CONNECT_FAILED, // resolve, connect, proxy or TLS: nothing of the request was sent
     HTTP_LOST,           // the connection or stream ended before the response was complete
-    HTTP_TIMED_OUT,      // the request's timeout
+    HTTP_TIMED_OUT,      // the request's timeout, or its idle timeout
     HTTP_BAD_RESPONSE,   // not HTTP, or larger than max_response_bytes
     HTTP_CANCELLED,
 };
@@ -99,6 +100,12 @@ struct http_request {
     int64_t timeout_nanos;     // whole call, waiting for a connection included; 0 = 30 s
     size_t max_response_bytes; // 0 = LIMIT_HTTP_RESPONSE_BYTES
     bool wait_for_ready;       // HTTP/2: a failed connect is tried again (after 1 s, more each time) until the timeout
+    // A 2xx answer's body as it comes, without a limit and not collected: first without data, once the head (status and
+    // headers, valid during the call) is there. false: the call ends with HTTP_CANCELLED. Must not call the client.
+    // A compressed one is refused. Other answers are collected as always. NULL = all are.
+    bool (*on_body)(void *arg, const struct http_response *head, struct bytes data);
+    void *on_body_arg;
+    int64_t idle_timeout_nanos; // of an answer that is streamed: so long without a byte of it; 0 = only the whole
 };
 
 struct http_client;

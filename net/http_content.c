@@ -34,6 +34,13 @@ static bool inflate(struct bytes in, struct buf *out)
     return ok;
 }
 
+bool http_content_is_plain(const struct http1_headers *h)
+{
+    const char *coding;
+    size_t codings = http1_headers_find(h, "Content-Encoding", &coding);
+    return codings == 0 || (codings == 1 && strcasecmp(coding, "identity") == 0);
+}
+
 bool http_content_decode(const struct http1_headers *h, struct buf *body, struct err *e)
 {
     const char *coding;

@@ -29,9 +29,11 @@ struct http_call {
     struct http_route route;
     uv_timer_t timer;
     bool cancelled, done, want_new;
-    bool failed; // outcome and error are known; the timer is about to say so
+    bool streamed; // something of an answer was given out
+    bool failed;   // outcome and error are known; the timer is about to say so
     unsigned resends;
     int64_t timeout_nanos;
+    uint64_t deadline_ms, heard_ms, idle_ms; // heard: of an answer that is streamed; idle_ms 0 = any time
     enum http_outcome outcome;
     bool may_have_been_processed;
     struct err error;

@@ -2,6 +2,7 @@
 #include "net/proxy.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <arpa/inet.h>
 #include <openssl/evp.h>
@@ -18,34 +19,6 @@ static char *copy_bytes(struct bytes b)
     char *text = mem_alloc(b.len + 1);
     memcpy(text, b.data, b.len);
     return text;
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-// Percent-decodes in place; false for a broken escape.
-static bool percent_decode(char *text, size_t *len)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < *len; i++) {
-        char c = text[i];
-        if (c == '%') {
-            int high = i + 2 < *len ? hex_value(text[i + 1]) : -1;
-            int low = i + 2 < *len ? hex_value(text[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return false;
-            c = (char)(high * 16 + low);
-            i += 2;
-        }
-        text[n++] = c;
-    }
-    *len = n;
-    return true;
 }
 
 static char *basic_authorization(struct bytes user_info)

@@ -70,6 +70,7 @@ void fake_env_init(struct fake_env *f, unsigned workers)
         .clock = &clock_system,
         .service = f,
         .listeners = &f->listeners,
+        .watches = &f->watches,
         .find_storage = find_storage,
         .find_authenticator = find_authenticator,
         .health = health,

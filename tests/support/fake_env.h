@@ -14,6 +14,7 @@ struct fake_env {
     struct loop loop;
     struct component_env env;
     struct shared_listener *listeners;
+    struct kube_watches *watches;
     struct budget budget;
     struct log *log;
     FILE *log_stream;

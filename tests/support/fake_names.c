@@ -40,6 +40,8 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
         a->ai_next = *out;
         *out = a;
     }
+    if (*out != NULL && fake_names.canonical != NULL)
+        (*out)->ai_canonname = mem_copy_text(fake_names.canonical);
     return fake_names.error;
 }
 
@@ -48,6 +50,7 @@ void freeaddrinfo(struct addrinfo *list)
     while (list != NULL) {
         struct addrinfo *next = list->ai_next;
         free(list->ai_addr);
+        free(list->ai_canonname);
         free(list);
         list = next;
     }

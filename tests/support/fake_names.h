@@ -13,10 +13,11 @@ enum { FAKE_ADDRESSES_MAX = 4 };
 struct fake_names {
     const char *addresses[FAKE_ADDRESSES_MAX];
     size_t count;
-    int error; // EAI_...
+    const char *canonical; // name; NULL = none
+    int error;             // EAI_...
     bool waits;
     sem_t asked, may_go;
-    size_t lookups; // so far
+    _Atomic size_t lookups; // so far; counted by several threads at a time
 };
 
 extern struct fake_names fake_names;

@@ -127,6 +127,25 @@ static void strict_hex(void **state)
         assert_false(hex_decode_lower(bytes_from_text(bad[i]), raw, 2));
 }
 
+static void percents_become_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *decoded; // NULL = broken
+    } cases[] = {
+        {"", ""},     {"a+b", "a+b"}, {"%41%5a%7E", "AZ~"}, {"%c3%A9", "\xc3\xa9"}, {"%", NULL},
+        {"%4", NULL}, {"a%4g", NULL}, {"%%41", NULL},       {"% 1", NULL},          {"%@1", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char text[16];
+        size_t len = strlen(cases[i].text);
+        memcpy(text, cases[i].text, len);
+        assert_int_equal(percent_decode(text, &len), cases[i].decoded != NULL);
+        if (cases[i].decoded != NULL)
+            assert_true(bytes_equal_text((struct bytes){(const uint8_t *)text, len}, cases[i].decoded));
+    }
+}
+
 static void bytes_for_people(void **state)
 {
     (void)state;
@@ -175,6 +194,7 @@ int main(void)
         cmocka_unit_test(bad_bytes_are_found_at_each_place),
         cmocka_unit_test(repairs_byte_by_byte),
         cmocka_unit_test(hex_there_and_back),
+        cmocka_unit_test(percents_become_bytes),
         cmocka_unit_test(strict_hex),
         cmocka_unit_test(bytes_for_people),
         cmocka_unit_test(one_or_several),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "extensions/secret_line.h"
+#include "base/secret_line.h"
 
 #include "base/mem.h"
 
-#include <openssl/crypto.h>
+#include <string.h>
 
 void secret_text_forget(char **text)
 {
     if (*text != NULL)
-        OPENSSL_cleanse(*text, strlen(*text));
+        explicit_bzero(*text, strlen(*text));
     free(*text);
     *text = NULL;
 }
@@ -27,7 +27,7 @@ static enum err_code use_line(void *arg, struct bytes text, struct err *e)
     memcpy(found, text.data, text.len);
     found[text.len] = '\0';
     if (strlen(found) != text.len || strpbrk(found, "\r\n") != NULL || !l->is_good(found)) {
-        OPENSSL_cleanse(found, text.len);
+        explicit_bzero(found, text.len);
         free(found);
         return err_set(e, ERR_INVALID, "it has more than one line, or control characters");
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A secret_file of one line: a user's name, a password, the value of a header.
-#ifndef EXTENSIONS_SECRET_LINE_H
-#define EXTENSIONS_SECRET_LINE_H
+#ifndef BASE_SECRET_LINE_H
+#define BASE_SECRET_LINE_H
 
-#include "extensions/secret_file.h"
+#include "base/secret_file.h"
 
 struct secret_line { // zeroed: none; must not be moved once loaded
     char *text;      // without the line's end; NULL = there is none

@@ -4,8 +4,8 @@
 //
 // What is there is never taken for less: an empty file, one that is gone or cannot be used leaves the old in use and is
 // told once. A change whose last line has no end may be half written: it is taken when the next look sees the same.
-#ifndef EXTENSIONS_SECRET_FILE_H
-#define EXTENSIONS_SECRET_FILE_H
+#ifndef BASE_SECRET_FILE_H
+#define BASE_SECRET_FILE_H
 
 #include "base/bytes.h"
 #include "base/err.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "extensions/secret_file.h"
+#include "base/secret_file.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/crypto.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { LOOK_EVERY_NANOS = NANOS_PER_SECOND };
@@ -52,7 +52,7 @@ static enum err_code use_text(struct secret_file *f, struct bytes text, struct e
 static void forget_text(struct buf *text)
 {
     if (text->data != NULL)
-        OPENSSL_cleanse(text->data, text->len); // the rest was never touched
+        explicit_bzero(text->data, text->len); // the rest was never touched
     buf_fini(text);
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "extensions/secret_file.h"
+#include "base/secret_file.h"
 #include "tests/support/test_folder.h"
 
 #include "base/clock.h"
