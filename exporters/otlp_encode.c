@@ -7,6 +7,7 @@
 #include "codec/otlp_origin.h"
 #include "exporters/request_record.h"
 #include "exporters/request_split.h"
+#include "profile/merge.h"
 #include "profile/origin.h"
 
 #define LARGEST_REQUEST ((size_t)INT32_MAX) // of protobuf
@@ -80,6 +81,7 @@ static enum err_code encode_whole(const struct request_splitter *self, const str
     (*out)->layout = s->layout;
     (*out)->profiles = batch->profile_count;
     (*out)->samples = batch->sample_count;
+    (*out)->is_divisible = batch->resource_count > 1;
     return ERR_OK;
 }
 
@@ -145,6 +147,24 @@ static enum err_code split_record(struct splitter *s, const struct record *r, st
     return request_split(&s->base, whole, r->raw_bytes, out, e);
 }
 
+// Between resources, again and again until what the peer finds faulty is alone. In the layout that it was in.
+static enum err_code halve_record(struct splitter *s, const struct record *r, struct batch *whole,
+                                  struct record_list *out, struct err *e)
+{
+    const uint32_t middle = whole->resource_count / 2, ends[] = {0, middle, whole->resource_count};
+    enum err_code rc = ERR_OK;
+    s->layout = (enum otlp_layout)r->layout;
+    for (size_t i = 0; rc == ERR_OK && i < 2; i++) {
+        struct batch *half;
+        rc = batch_select_resources(whole, ends[i], ends[i + 1] - ends[i], &half, e);
+        if (rc != ERR_OK)
+            break;
+        rc = encode(s, half, out, e);
+        batch_unref(&half);
+    }
+    return rc;
+}
+
 static void inherit(struct record *to, const struct record *from, const struct verdict *refusal)
 {
     request_record_inherit(to, from, refusal);
@@ -164,7 +184,12 @@ static enum err_code replace(struct exporter *self, const struct record *r, cons
     enum err_code rc = read_record(r, &whole, e);
     if (rc != ERR_OK)
         return rc;
-    rc = refusal->too_large ? split_record(&s, r, whole, out, e) : encode(&s, whole, out, e);
+    if (refusal->too_large)
+        rc = split_record(&s, r, whole, out, e);
+    else if (refusal->faulty)
+        rc = halve_record(&s, r, whole, out, e);
+    else
+        rc = encode(&s, whole, out, e);
     batch_unref(&whole);
     for (struct record *to = out->head; to != NULL; to = to->next)
         inherit(to, r, refusal);

@@ -323,8 +323,9 @@ static struct verdict judge_failure(struct otlp_grpc *x, const struct record *re
         v.retry_after_nanos = delay < LONGEST_DELAY_NANOS ? delay : LONGEST_DELAY_NANOS;
     if (blame != NOT_SIZE)
         request_size_blame(&x->common.http, record, blame == SURELY_SIZE, &v);
-    if (answered && (r->status == GRPC_INVALID_ARGUMENT || r->status == GRPC_INTERNAL))
-        otlp_layouts_blame(&x->common, record, words, &v);
+    bool of_layout = answered && (r->status == GRPC_INVALID_ARGUMENT || r->status == GRPC_INTERNAL) &&
+                     otlp_layouts_blame(&x->common, record, words, &v);
+    v.faulty = answered && r->status == GRPC_INVALID_ARGUMENT && !v.too_large && !of_layout;
     return v;
 }
 

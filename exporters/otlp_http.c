@@ -117,8 +117,8 @@ static struct verdict judge_status(struct otlp_http *x, const struct record *r, 
                                             clock_wall_nanos(x->common.http.exporter.component.env->clock));
     if (blames_size(status, text))
         request_size_blame(&x->common.http, r, true, &v);
-    if (status == 400)
-        otlp_layouts_blame(&x->common, r, text, &v);
+    bool of_layout = status == 400 && otlp_layouts_blame(&x->common, r, text, &v);
+    v.faulty = (status == 400 || status == 422) && !v.too_large && !of_layout;
     return v;
 }
 

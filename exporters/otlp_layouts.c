@@ -104,18 +104,19 @@ static bool says_unreadable(const char *words)
     return false;
 }
 
-void otlp_layouts_blame(const struct otlp_exporter *x, const struct record *r, const char *words, struct verdict *v)
+bool otlp_layouts_blame(const struct otlp_exporter *x, const struct record *r, const char *words, struct verdict *v)
 {
     static const char remedy[] = " (does it speak an older release of OTLP profiles? See layout)";
     size_t used = strlen(v->text);
     if (v->kind != VERDICT_REFUSED || v->too_large || !says_unreadable(words))
-        return;
+        return false;
     if (!is_auto(x))
         snprintf(v->text + used, sizeof v->text - used, "%s", remedy);
     else if (otlp_layouts_after(x, r) != OTLP_LAYOUT_AUTO)
         v->unreadable = true;
     else if (r->first_refusal != NULL)
         snprintf(v->text, sizeof v->text, "%s", r->first_refusal);
+    return true;
 }
 
 // A request without what has moved is taken in any layout: only what takes the place of one refused tells something.

@@ -24,8 +24,9 @@ void otlp_layouts_note_lost(const struct otlp_exporter *x, enum otlp_layout layo
 // The header that names the current layout goes with no other.
 void otlp_layouts_headers(const struct otlp_exporter *x, const struct record *r, struct header_set *headers);
 
-// Loop thread. The peer's words for a refusal: if they are of a request that it cannot read, v->unreadable may be set.
-void otlp_layouts_blame(const struct otlp_exporter *x, const struct record *r, const char *words, struct verdict *v);
+// Loop thread. The peer's words for a refusal: if they are of a request that it cannot read (true), v->unreadable may be
+// set.
+bool otlp_layouts_blame(const struct otlp_exporter *x, const struct record *r, const char *words, struct verdict *v);
 // Loop thread, after each attempt.
 void otlp_layouts_note(struct otlp_exporter *x, const struct record *r, const struct verdict *v);
 

@@ -48,4 +48,5 @@ enum err_code request_record_read(const struct record *r, struct buf *raw, struc
 void request_record_inherit(struct record *to, const struct record *from, const struct verdict *refusal)
 {
     to->is_part = from->is_part || refusal->too_large;
+    to->was_cut = from->was_cut || refusal->faulty;
 }

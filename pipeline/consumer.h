@@ -33,8 +33,10 @@ struct verdict {
     int64_t retry_after_nanos;   // RETRY; 0 = the waiter's own judgement
     bool queue_full;             // RETRY: nothing was tried, a sending queue has no room
     bool over_limit;             // RETRY: it is this sender who sends too much
+    bool tried;                  // RETRY: some of it was on its way to a peer
     bool too_large;              // REFUSED: smaller parts of it may be taken
     bool unreadable;             // REFUSED: the same in another form may be taken
+    bool faulty;                 // REFUSED: for something in it; what is without that may be taken. PARTIAL: that part
     char text[VERDICT_TEXT_MAX]; // one sentence, terminated
 };
 
@@ -90,6 +92,13 @@ struct delivery delivery_share(const struct delivery *d);
 // batches are let go. false when out of memory: nothing was taken. Worker thread.
 bool delivery_join(struct batch *batch, struct delivery *members, size_t count, struct budget *budget,
                    size_t charged_bytes, struct delivery *joint_out) MUST_USE;
+// For a stage that keeps what comes longer than senders wait: gives up this part, and hands it to the keeper once all other
+// parts are held, in a delivery of its own that only its final verdict is told of; the charge of this one goes with it.
+// Who waits for held hears it then.
+void delivery_keep(struct delivery *d, struct consumer *keeper);
+// What the ticket has charged, if this is all of it that is still open, else 0: the caller's to give back, or to return.
+size_t delivery_take_charge(struct delivery *d);
+void delivery_return_charge(struct delivery *d, size_t bytes);
 // Ends this part: nothing of it goes on. note may be NULL (dropped on purpose: counts as ok).
 void delivery_end(struct delivery *d, const struct verdict *note);
 
@@ -104,7 +113,7 @@ void ticket_add_record(struct ticket *t, struct queue *queue, struct record *r);
 void ticket_leave(struct ticket *t);
 // By the queue: one more record is on its way. Any thread, while another is.
 void ticket_record_admitted(struct ticket *t);
-// By the queue: the record's fate is known. Any thread.
+// By the queue: the record's fate is known. Any thread. Faulty: none of it was taken; if that is so of all, it is REFUSED.
 void ticket_record_final(struct ticket *t, const struct verdict *verdict);
 
 struct verdict verdict_make(enum verdict_kind kind, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -9,6 +9,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+// A part that goes to its keeper once everything is held.
+struct kept {
+    struct kept *next;
+    struct batch *batch;
+    struct consumer *keeper;
+};
+
 struct ticket {
     struct loop_task held_task, final_task; // posted at most once each
     struct waiter waiter;
@@ -17,8 +24,11 @@ struct ticket {
     _Atomic uint32_t refs;        // openings, outstanding records, posted tasks
     _Atomic uint32_t open;        // parts that may still add records
     _Atomic uint32_t outstanding; // admitted records whose fate is not known; one more while open
+    _Atomic bool begun;           // some of it is past admission
+    _Atomic bool taken;           // some of it, by a peer
     pthread_mutex_t lock;         // of what follows
     struct record_list records;   // not admitted yet
+    struct kept *kept;            // so are these
     struct verdict verdict;       // the worst so far
     struct verdict held;          // the worst before anything was sent; written once
 };
@@ -56,40 +66,58 @@ static void note_verdict(struct ticket *t, const struct verdict *v)
 {
     pthread_mutex_lock(&t->lock);
     uint64_t rejected = t->verdict.rejected_profiles + v->rejected_profiles;
+    bool tried = t->verdict.tried || v->tried;
     if (v->kind > t->verdict.kind)
         t->verdict = *v;
     t->verdict.rejected_profiles = rejected;
+    t->verdict.tried = tried;
     pthread_mutex_unlock(&t->lock);
+}
+
+static void say_held(struct ticket *t)
+{
+    t->waiter.on_verdict(t->waiter.arg, MOMENT_HELD, &t->held);
+}
+
+static void say_final(struct ticket *t)
+{
+    t->waiter.on_verdict(t->waiter.arg, MOMENT_FINAL, &t->verdict);
 }
 
 static void run_held(struct loop_task *task)
 {
     struct ticket *t = CONTAINER_OF(task, struct ticket, held_task);
-    t->waiter.on_verdict(t->waiter.arg, MOMENT_HELD, &t->held);
+    say_held(t);
     ticket_unref(t);
 }
 
 static void run_final(struct loop_task *task)
 {
     struct ticket *t = CONTAINER_OF(task, struct ticket, final_task);
-    t->waiter.on_verdict(t->waiter.arg, MOMENT_FINAL, &t->verdict);
+    say_final(t);
     ticket_unref(t);
 }
 
-static void tell(struct ticket *t, struct loop_task *task, void (*run)(struct loop_task *))
+// say, by way of the waiter's loop if it has one: in run.
+static void tell(struct ticket *t, void (*say)(struct ticket *t), struct loop_task *task,
+                 void (*run)(struct loop_task *))
 {
+    if (t->waiter.loop == NULL) {
+        say(t);
+        return;
+    }
     atomic_fetch_add(&t->refs, 1);
     task->run = run;
-    if (t->waiter.loop != NULL)
-        loop_post(t->waiter.loop, task);
-    else
-        run(task);
+    loop_post(t->waiter.loop, task);
 }
 
 static void leave_outstanding(struct ticket *t)
 {
-    if (atomic_fetch_sub(&t->outstanding, 1) == 1 && t->waiter.on_verdict != NULL)
-        tell(t, &t->final_task, run_final);
+    if (atomic_fetch_sub(&t->outstanding, 1) != 1 || t->waiter.on_verdict == NULL)
+        return;
+    if (t->verdict.kind == VERDICT_PARTIAL && t->verdict.faulty && !atomic_load(&t->taken))
+        t->verdict.kind = VERDICT_REFUSED;
+    tell(t, say_final, &t->final_task, run_final);
 }
 
 struct delivery delivery_create(struct batch *batch, const struct waiter *waiter, struct budget *budget,
@@ -116,6 +144,19 @@ struct delivery delivery_share(const struct delivery *d)
 {
     atomic_fetch_add(&d->ticket->open, 1);
     return (struct delivery){.batch = batch_ref(d->batch), .ticket = d->ticket};
+}
+
+void delivery_keep(struct delivery *d, struct consumer *keeper)
+{
+    struct ticket *t = d->ticket;
+    struct kept *k = MEM_NEW(struct kept);
+    *k = (struct kept){.batch = d->batch, .keeper = keeper};
+    *d = (struct delivery){NULL, NULL};
+    pthread_mutex_lock(&t->lock);
+    k->next = t->kept;
+    t->kept = k;
+    pthread_mutex_unlock(&t->lock);
+    ticket_leave(t);
 }
 
 void delivery_end(struct delivery *d, const struct verdict *note)
@@ -149,6 +190,23 @@ static size_t change_charge(struct ticket *t, size_t more)
     size_t charged = t->charged_bytes += more;
     pthread_mutex_unlock(&t->lock);
     return charged;
+}
+
+size_t delivery_take_charge(struct delivery *d)
+{
+    size_t charged = 0;
+    if (atomic_load(&d->ticket->open) != 1)
+        return 0;
+    pthread_mutex_lock(&d->ticket->lock);
+    charged = d->ticket->charged_bytes;
+    d->ticket->charged_bytes = 0;
+    pthread_mutex_unlock(&d->ticket->lock);
+    return charged;
+}
+
+void delivery_return_charge(struct delivery *d, size_t bytes)
+{
+    change_charge(d->ticket, bytes);
 }
 
 enum err_code delivery_open(struct delivery *d, struct err *e)
@@ -196,6 +254,7 @@ static bool reserve_all(struct record *head, struct verdict *refusal)
 
 void ticket_record_admitted(struct ticket *t)
 {
+    atomic_store(&t->begun, true);
     atomic_fetch_add(&t->outstanding, 1);
     atomic_fetch_add(&t->refs, 1);
 }
@@ -217,29 +276,63 @@ static bool all_hold(const struct record *head)
     return true;
 }
 
+static void refuse(struct ticket *t)
+{
+    record_list_fini(&t->records);
+    for (struct kept *k = t->kept, *next; k != NULL; k = next) {
+        next = k->next;
+        batch_unref(&k->batch);
+        free(k);
+    }
+    budget_give(t->budget, t->charged_bytes);
+}
+
+static void on_kept_verdict(void *arg, enum verdict_moment moment, const struct verdict *v)
+{
+    (void)moment;
+    ticket_record_final(arg, v);
+}
+
+// The batch is the same, or of the same parts: the last has the charge for all of them.
+static void hand_over_kept(struct ticket *t, struct kept *kept, size_t charged)
+{
+    const struct waiter waiter = {.sender = t->waiter.sender, .on_verdict = on_kept_verdict, .arg = t};
+    for (struct kept *k = kept, *next; k != NULL; k = next) {
+        next = k->next;
+        ticket_record_admitted(t);
+        size_t share = next == NULL ? charged : 0;
+        struct delivery d = delivery_create(k->batch, &waiter, t->budget, share);
+        consumer_take(k->keeper, d);
+        free(k);
+    }
+}
+
 static void admit(struct ticket *t)
 {
-    // Whoever encoded has let go of the batch: its memory is free again.
-    if (t->charged_bytes != 0)
-        budget_give(t->budget, t->charged_bytes);
-    struct record *head = t->records.head;
     struct verdict refusal = {.kind = VERDICT_RETRY};
+    // Whoever encoded has let go of the batch: its memory is free again, if nobody keeps it.
+    size_t charged = t->kept != NULL ? t->charged_bytes : 0;
+    budget_give(t->budget, t->charged_bytes - charged);
+    t->charged_bytes = charged;
     // A branch that could not encode now makes the waiter offer the whole again: the others must not go first.
     if (t->verdict.kind == VERDICT_RETRY) {
-        record_list_fini(&t->records);
+        refuse(t);
         return;
     }
-    if (head != NULL && !reserve_all(head, &refusal)) {
+    // What was joined with others may be on its way already (joint.c): offering the whole again would duplicate that.
+    bool may_refuse = !atomic_load(&t->begun);
+    if (!reserve_all(t->records.head, may_refuse ? &refusal : NULL)) {
         // Nothing went out, so offering the whole again duplicates nothing: this outweighs what a branch noted.
         t->verdict = refusal;
-        record_list_fini(&t->records);
+        refuse(t);
         return;
     }
-    record_list_init(&t->records);
+    struct record *head = record_list_take(&t->records);
     t->held = t->verdict;
     if (t->waiter.wants_held && t->waiter.on_verdict != NULL && t->held.kind <= VERDICT_PARTIAL && all_hold(head))
-        tell(t, &t->held_task, run_held);
+        tell(t, say_held, &t->held_task, run_held);
     commit_all(t, head);
+    hand_over_kept(t, t->kept, charged);
 }
 
 void ticket_leave(struct ticket *t)
@@ -253,8 +346,12 @@ void ticket_leave(struct ticket *t)
 
 void ticket_record_final(struct ticket *t, const struct verdict *verdict)
 {
-    if (verdict->kind != VERDICT_OK)
-        note_verdict(t, verdict);
+    struct verdict v = *verdict;
+    v.tried = true;
+    if (v.kind <= VERDICT_PARTIAL && !v.faulty)
+        atomic_store(&t->taken, true);
+    if (v.kind != VERDICT_OK)
+        note_verdict(t, &v);
     leave_outstanding(t);
     ticket_unref(t);
 }

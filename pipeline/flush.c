@@ -54,21 +54,45 @@ static enum err_code join_batches(const struct flush_target *to, struct batch *c
     return rc;
 }
 
+static void hand_on(const struct flush_target *to, struct delivery d)
+{
+    metric_add(to->meters->outgoing, (int64_t)d.batch->sample_count);
+    if (to->offers != NULL)
+        offers_take(to->offers, d);
+    else
+        consumer_take(to->next, d);
+}
+
 static void send_part(const struct flush_target *to, struct delivery d, struct batch *part)
 {
     batch_unref(&d.batch);
     d.batch = batch_ref(part);
-    metric_add(to->meters->outgoing, (int64_t)part->sample_count);
-    consumer_take(to->next, d);
+    hand_on(to, d);
 }
 
 // All parts under the ticket of d.
 static void send_parts(const struct flush_target *to, struct delivery *d, struct parts *parts)
 {
-    for (size_t i = 0; i < parts->count; i++)
+    for (size_t i = 0; i + 1 < parts->count; i++)
         send_part(to, delivery_share(d), parts->items[i]);
-    delivery_end(d, NULL);
+    if (parts->count > 0)
+        send_part(to, *d, parts->items[parts->count - 1]);
+    else
+        delivery_end(d, NULL);
     drop_parts(parts);
+}
+
+// What is kept goes on as it is: its sender has gone.
+static void fail(const struct flush_target *to, struct delivery *d, enum err_code rc, const struct err *e)
+{
+    if (to->offers == NULL) {
+        processor_fail(to->processor, to->meters, d, rc, e);
+        return;
+    }
+    log_warn(&to->processor->component.log, "%s go on as they are: %s", TEXT_COUNT(d->batch->sample_count, "sample"),
+             e->text);
+    metric_add(to->meters->failed, (int64_t)d->batch->sample_count);
+    hand_on(to, *d);
 }
 
 static void send_alone(const struct flush_target *to, struct delivery *d)
@@ -81,10 +105,10 @@ static void send_alone(const struct flush_target *to, struct delivery *d)
     if (rc == ERR_OK)
         send_parts(to, d, &parts);
     else
-        processor_fail(to->processor, to->meters, d, rc, &e);
+        fail(to, d, rc, &e);
 }
 
-// Those that cannot be opened end here.
+// Those that cannot be opened are not in the list afterwards.
 static void open_all(const struct flush_target *to, struct delivery_list *list)
 {
     struct delivery *d = list->items;
@@ -95,7 +119,7 @@ static void open_all(const struct flush_target *to, struct delivery_list *list)
         if (rc == ERR_OK)
             d[opened++] = d[i];
         else
-            processor_fail(to->processor, to->meters, &d[i], rc, &e);
+            fail(to, &d[i], rc, &e);
     }
     list->count = opened;
 }
@@ -117,20 +141,33 @@ static bool join_parts(const struct flush_target *to, const struct delivery_list
     return rc == ERR_OK;
 }
 
-static bool join_deliveries(const struct flush_target *to, struct delivery_list *list, struct parts *parts,
-                            size_t charged, struct delivery *joint_out)
+// What it takes beside the one before: parts of one delivery follow each other and share their dictionary.
+static size_t memory_beside(const struct batch *b, const struct batch *before)
 {
+    bool shared = before != NULL && b->dictionary == before->dictionary;
+    return batch_memory_bytes(b) - (shared ? b->dictionary->bytes : 0);
+}
+
+static bool join_deliveries(const struct flush_target *to, struct delivery_list *list, struct parts *parts,
+                            size_t *charged, struct delivery *joint_out)
+{
+    struct budget *budget = to->processor->component.env->budget;
     if (!join_parts(to, list, parts))
         return false;
+    size_t bytes = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        bytes += memory_beside(parts->items[i], i > 0 ? parts->items[i - 1] : NULL);
+    if (budget_try_change(budget, *charged, bytes)) // without room for what is larger, as it can be, it goes without
+        *charged = bytes;
     struct batch *first = batch_ref(parts->count > 0 ? parts->items[0] : ((struct delivery *)list->items)[0].batch);
-    if (delivery_join(first, list->items, list->count, to->processor->component.env->budget, charged, joint_out))
+    if (delivery_join(first, list->items, list->count, budget, *charged, joint_out))
         return true;
     batch_unref(&first);
     drop_parts(parts);
     return false;
 }
 
-// The new batch takes no more than those it is made of. false: all are as they were.
+// The new batch takes no more than those it is made of, perhaps much less. false: all are as they were.
 static bool send_joined(const struct flush_target *to, struct delivery_list *list)
 {
     struct budget *budget = to->processor->component.env->budget;
@@ -138,12 +175,11 @@ static bool send_joined(const struct flush_target *to, struct delivery_list *lis
     struct parts parts = {NULL, 0};
     struct delivery joint;
     size_t bytes = 0;
-    for (size_t i = 0; i < list->count; i++) // parts of one delivery follow each other and share their dictionary
-        bytes += batch_memory_bytes(d[i].batch) -
-                 (i > 0 && d[i].batch->dictionary == d[i - 1].batch->dictionary ? d[i].batch->dictionary->bytes : 0);
+    for (size_t i = 0; i < list->count; i++)
+        bytes += memory_beside(d[i].batch, i > 0 ? d[i - 1].batch : NULL);
     if (!budget_try_take(budget, bytes))
         return false;
-    if (!join_deliveries(to, list, &parts, bytes, &joint)) {
+    if (!join_deliveries(to, list, &parts, &bytes, &joint)) {
         budget_give(budget, bytes);
         return false;
     }

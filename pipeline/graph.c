@@ -132,6 +132,20 @@ void graph_drain(struct graph *g)
         stage_drain(g->stages[i]);
 }
 
+bool graph_idle(const struct graph *g)
+{
+    bool idle = true;
+    for (size_t i = 0; idle && g != NULL && i < g->stage_count; i++)
+        idle = stage_idle(g->stages[i]);
+    return idle;
+}
+
+void graph_close(struct graph *g)
+{
+    for (size_t i = 0; g != NULL && i < g->stage_count; i++)
+        stage_close(g->stages[i]);
+}
+
 void graph_destroy(struct graph **g)
 {
     if (*g == NULL)

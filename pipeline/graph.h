@@ -13,6 +13,9 @@ struct graph *graph_create(const struct plan *plan, struct instance *(*find)(voi
                            void *arg);
 // What processors hold goes on, and nothing is held from now on. Once, from loop 0. NULL = nothing to do.
 void graph_drain(struct graph *g);
+// Of what was let go everything is held by a queue. After a drain, while no worker is busy.
+bool graph_idle(const struct graph *g);
+void graph_close(struct graph *g); // idle, once; from loop 0
 // Nothing may be on its way any more. Processor instances are not the graph's.
 void graph_destroy(struct graph **g);
 

@@ -14,6 +14,9 @@ enum {
     BUSY_BUDGET_PART = 2,    // all go on when this part is taken, whoever took it
 };
 
+// How often that is looked at while nothing comes: what is held may be why.
+#define LOOK_NANOS (200 * NANOS_PER_MS)
+
 enum cause { CAUSE_SIZE, CAUSE_TIMEOUT, CAUSE_MEMORY, CAUSE_SHUTDOWN, CAUSES };
 
 static const char *const cause_names[CAUSES] = {"size", "timeout", "memory", "shutdown"};
@@ -28,6 +31,7 @@ struct group {
 };
 
 struct holder {
+    struct consumer keeper; // where what is kept comes back to
     struct flush_target to;
     struct metric *held, *flushes[CAUSES];
     struct mailbox mailbox;
@@ -67,6 +71,7 @@ static struct group **find_group(struct holder *h, uint64_t key)
 static void let_go(struct holder *h, struct group **at, enum cause cause)
 {
     struct group *g = *at;
+    CHECK(g != NULL);
     *at = g->next;
     if (g->next == NULL)
         h->youngest = at;
@@ -86,6 +91,11 @@ static void let_go_all(struct holder *h, enum cause cause)
 static int64_t now_nanos(const struct holder *h)
 {
     return clock_monotonic_nanos(h->to.processor->component.env->clock);
+}
+
+static bool budget_is_busy(const struct budget *b)
+{
+    return atomic_load(&b->used) > b->limit / BUSY_BUDGET_PART;
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -114,6 +124,7 @@ static void arm(struct holder *h)
     if (h->armed || h->oldest == NULL)
         return;
     int64_t wait = h->oldest->due_nanos - now_nanos(h);
+    wait = wait < LOOK_NANOS ? wait : LOOK_NANOS;
     h->armed = true;
     h->wait_nanos = wait > 0 ? wait : 0;
     h->arm.run = run_arm;
@@ -126,6 +137,8 @@ static void read_tick(struct letter *letter)
     h->armed = false;
     while (h->oldest != NULL && h->oldest->due_nanos <= now_nanos(h))
         let_go(h, &h->oldest, CAUSE_TIMEOUT);
+    if (budget_is_busy(h->to.processor->component.env->budget))
+        let_go_all(h, CAUSE_MEMORY);
     arm(h);
 }
 
@@ -171,11 +184,6 @@ static bool is_enough(const struct holder *h, const struct group *g)
     uint64_t enough = h->to.processor->hold.enough;
     return (enough != 0 && g->size >= enough) || g->held.count >= GROUP_DELIVERIES ||
            g->bytes >= h->to.processor->component.env->budget->limit / GROUP_BUDGET_PART;
-}
-
-static bool budget_is_busy(const struct budget *b)
-{
-    return atomic_load(&b->used) > b->limit / BUSY_BUDGET_PART;
 }
 
 static void refuse(struct delivery *d)
@@ -278,15 +286,20 @@ static void pass_on(struct holder *h, struct delivery d)
         refuse(&d);
 }
 
+// All at once, or none of it.
+static bool is_held(const struct holder *h, const struct batch *b)
+{
+    return b->resource_count != 0 && !h->draining && h->to.processor->hold.longest_nanos != 0 &&
+           count_runs(h, b) <= MOST_RUNS;
+}
+
 static void hold(struct holder *h, struct delivery d)
 {
     uint64_t key;
-    if (d.batch->resource_count == 0 || h->draining || h->to.processor->hold.longest_nanos == 0)
+    if (!is_held(h, d.batch))
         pass_on(h, d);
     else if (run_of_key(h, d.batch, 0, &key) == d.batch->resource_count)
         add(h, key, d, batch_memory_bytes(d.batch));
-    else if (count_runs(h, d.batch) > MOST_RUNS)
-        pass_on(h, d);
     else
         hold_parts(h, d);
     arm(h);
@@ -303,11 +316,31 @@ static void read_arrival(struct letter *letter)
 
 // --- life ---
 
-void holder_take(struct holder *h, struct delivery d)
+static void post(struct holder *h, struct delivery d)
 {
     struct arrival *a = MEM_NEW(struct arrival);
     *a = (struct arrival){.letter.read = read_arrival, .holder = h, .delivery = d};
     mailbox_post(&h->mailbox, &a->letter);
+}
+
+static void keeper_take(struct consumer *self, struct delivery d)
+{
+    post(CONTAINER_OF(self, struct holder, keeper), d);
+}
+
+// What cannot be opened is not promised to be kept.
+void holder_take(struct holder *h, struct delivery d)
+{
+    struct err e = {0};
+    if (h->to.offers == NULL) {
+        post(h, d);
+        return;
+    }
+    enum err_code rc = delivery_open(&d, &e);
+    if (rc == ERR_OK)
+        delivery_keep(&d, &h->keeper);
+    else
+        processor_fail(h->to.processor, h->to.meters, &d, rc, &e);
 }
 
 struct holder *holder_create(struct processor *p, const char *pipeline_id, const struct stage_meters *meters,
@@ -316,7 +349,10 @@ struct holder *holder_create(struct processor *p, const char *pipeline_id, const
     struct holder *h = MEM_NEW(struct holder);
     struct metrics *m = p->component.env->metrics;
     struct metric_label labels[] = {{"processor", p->component.id}, {"pipeline", pipeline_id}, {"cause", NULL}};
-    h->to = (struct flush_target){p, meters, next};
+    h->keeper.take = keeper_take;
+    h->to = (struct flush_target){.processor = p, .meters = meters, .next = next};
+    if (p->hold.keeps)
+        h->to.offers = offers_create(p->component.env, p->component.loop, next);
     h->youngest = &h->oldest;
     h->tick.read = read_tick;
     h->drain.read = read_drain;
@@ -341,12 +377,27 @@ void holder_drain(struct holder *h)
 {
     loop_call(h->to.processor->component.loop, call_close, h);
     mailbox_post(&h->mailbox, &h->drain);
+    if (h->to.offers != NULL)
+        offers_drain(h->to.offers);
+}
+
+bool holder_idle(const struct holder *h)
+{
+    return h->to.offers == NULL || offers_idle(h->to.offers);
+}
+
+void holder_close(struct holder *h)
+{
+    if (h->to.offers != NULL)
+        offers_close(h->to.offers);
 }
 
 void holder_destroy(struct holder **h)
 {
     CHECK((*h)->oldest == NULL);
     mailbox_fini(&(*h)->mailbox);
+    if ((*h)->to.offers != NULL)
+        offers_destroy(&(*h)->to.offers);
     free(*h);
     *h = NULL;
 }

@@ -25,7 +25,7 @@ static struct verdict share_of(const struct joint *j, const struct joint_member 
     return share;
 }
 
-// From now on the joint delivery is a record of each member: their other branches may go.
+// From now on the joint delivery is a record of each member: their other branches may go, and have to.
 static void hold(struct joint *j, const struct verdict *v)
 {
     for (size_t i = 0; i < j->count; i++) {
@@ -40,6 +40,8 @@ static void hold(struct joint *j, const struct verdict *v)
 
 static void finish(struct joint *j, const struct verdict *v)
 {
+    if (!j->held && v->kind <= VERDICT_PARTIAL)
+        hold(j, v);
     for (size_t i = 0; i < j->count; i++) {
         const struct verdict share = share_of(j, &j->members[i], v);
         struct delivery d = {.ticket = j->members[i].ticket};
@@ -79,6 +81,7 @@ bool delivery_join(struct batch *batch, struct delivery *members, size_t count, 
     *j = (struct joint){.members = list, .count = count};
     const struct sender sender = common_sender(members, count);
     for (size_t i = 0; i < count; i++) {
+        budget_give(budget, delivery_take_charge(&members[i]));
         list[i] = (struct joint_member){members[i].ticket, members[i].batch->profile_count};
         batch_unref(&members[i].batch);
         members[i].ticket = NULL;

@@ -45,7 +45,8 @@ static const struct missing_component {
     {KIND_EXTENSION, "zpages", "it is left out", true},
     {KIND_EXTENSION, "pprof", "it profiles the Collector itself; it is left out", true},
     {KIND_EXTENSION, "opamp", "it is left out", true},
-    {KIND_EXTENSION, "memory_limiter", "service.memory_limit bounds memory; it is left out", true},
+    {KIND_EXTENSION, "memory_limiter",
+     "the processor of this name, or service.memory_limit, bounds memory; it is left out", true},
 };
 
 struct planner {

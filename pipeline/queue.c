@@ -198,6 +198,13 @@ static bool take_room(struct queue *q, struct record *r)
     return true;
 }
 
+static void take_past(struct queue *q, struct record *r)
+{
+    budget_take(q->options.budget, record_bytes(r));
+    r->charged_bytes = record_bytes(r);
+    add_room(q, r);
+}
+
 static void leave_room(struct queue *q, struct record *r)
 {
     if (!r->has_room)
@@ -229,8 +236,13 @@ bool queue_reserve(struct queue *q, struct record *r, struct verdict *refusal)
 {
     pthread_mutex_lock(&q->lock);
     bool room = take_room(q, r);
-    if (!room && q->options.settings->on_full == QUEUE_REFUSE)
-        refuse(q, refusal);
+    if (!room && q->options.settings->on_full == QUEUE_REFUSE) {
+        room = refusal == NULL;
+        if (room)
+            take_past(q, r);
+        else
+            refuse(q, refusal);
+    }
     pthread_mutex_unlock(&q->lock);
     if (room || q->options.settings->on_full != QUEUE_REFUSE)
         return true;
@@ -519,8 +531,13 @@ static void leave_sender(struct send *s, struct record *parts)
 static void finish(struct send *s, const struct verdict *v)
 {
     struct record *r = s->record;
+    struct verdict told = *v;
     count_outcome(s->queue, r, v, s->retry.attempts);
-    end_record(s->queue, r, v);
+    if (v->kind == VERDICT_REFUSED && r->was_cut) { // the rest of the whole may have been taken
+        told.kind = VERDICT_PARTIAL;
+        told.rejected_profiles = r->profiles;
+    }
+    end_record(s->queue, r, &told);
     leave_sender(s, NULL);
 }
 
@@ -552,11 +569,12 @@ static void move_charge(struct queue *q, struct record *whole, struct record *pa
     }
 }
 
-static void put_in_place(struct send *s, struct record_list *list)
+static void put_in_place(struct send *s, struct record_list *list, const struct verdict *refusal)
 {
     struct queue *q = s->queue;
     struct record *whole = s->record;
-    const struct verdict dropped = record_list_verdict(list);
+    struct verdict dropped = record_list_verdict(list);
+    dropped.faulty = refusal->faulty; // nothing is taken as yet
     struct record *parts = record_list_take(list);
     move_charge(q, whole, parts);
     for (struct record *r = parts; r != NULL; r = r->next) {
@@ -574,12 +592,12 @@ static void run_replace_done(struct loop_task *task)
     struct replacing *x = CONTAINER_OF(task, struct replacing, task);
     struct send *s = x->send;
     if (x->rc == ERR_OK) {
-        put_in_place(s, &x->parts);
+        put_in_place(s, &x->parts, &x->refusal);
     } else if (x->rc == ERR_MEMORY) {
         const struct verdict again = verdict_make(VERDICT_RETRY, "%s", x->e.text);
         send_done(s, &again);
     } else {
-        log_error(&s->queue->options.log, "cannot %s a request: %s", x->refusal.too_large ? "split" : "rewrite",
+        log_error(&s->queue->options.log, "cannot %s a request: %s", x->refusal.unreadable ? "rewrite" : "split",
                   x->e.text);
         finish(s, &x->refusal);
     }
@@ -611,7 +629,8 @@ static void replace(struct send *s, const struct verdict *refusal)
 void send_done(struct send *s, const struct verdict *v)
 {
     struct queue *q = s->queue;
-    if ((v->too_large || v->unreadable) && q->options.replace != NULL) {
+    bool may_replace = v->too_large || v->unreadable || (v->faulty && s->record->is_divisible);
+    if (may_replace && q->options.replace != NULL) {
         replace(s, v);
         return;
     }

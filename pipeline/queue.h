@@ -46,7 +46,8 @@ struct queue_options {
 struct queue *queue_create(const struct queue_options *options);
 
 // Any thread, none blocks. Reserve room, then commit or cancel. REFUSE: *refusal says why. DROP_*: the
-// record is not wanted or something older makes room: both count as room here, see queue_commit.
+// record is not wanted or something older makes room: both count as room here, see queue_commit. refusal NULL: it cannot be
+// refused any more, and is taken past all bounds.
 bool queue_reserve(struct queue *q, struct record *r, struct verdict *refusal) MUST_USE;
 void queue_cancel(struct queue *q, struct record *r);
 // Any thread: false while queue_reserve would refuse the smallest record.
@@ -59,8 +60,8 @@ void queue_commit(struct queue *q, struct record *r);
 const struct record *send_record(const struct send *s);
 // One more answer that may mean that the record can never be taken: see record.doubts.
 void send_doubt(struct send *s);
-// The outcome of one attempt; RETRY starts the back-off, too_large and unreadable have other records take its place in front
-// of all that waits. On the loop's thread.
+// The outcome of one attempt; RETRY starts the back-off; too_large, unreadable and, of what is_divisible, faulty have other
+// records take its place in front of all that waits. On the loop's thread.
 void send_done(struct send *s, const struct verdict *v);
 
 // Any thread.

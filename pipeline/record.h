@@ -31,6 +31,8 @@ struct record {
     size_t charged_bytes; // in the budget
     bool has_room;        // reserved in its queue
     bool is_part;         // of one that the peer found too large
+    bool is_divisible;    // of several resources: one of them may be what the peer finds faulty
+    bool was_cut;         // from one that the peer found faulty
 };
 
 // What it takes of the budget.

@@ -466,7 +466,7 @@ static void begin_drain(struct service *s)
 
 static bool everything_sent(struct service *s)
 {
-    if (workers_busy(s->workers) != 0)
+    if (workers_busy(s->workers) != 0 || !graph_idle(s->graph))
         return false;
     for (size_t i = 0; i < kind_count(s, KIND_EXPORTER); i++)
         if (exporter_queue(s, i) != NULL && !queue_idle(exporter_queue(s, i)))
@@ -542,6 +542,7 @@ static void enter_phase(struct service *s, enum phase phase)
     s->phase = phase;
     switch (phase) {
     case PHASE_STOP_RECEIVERS:
+        graph_close(s->graph);
         stop_kind(s, KIND_RECEIVER);
         return;
     case PHASE_STOP_EXPORTERS:

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "pipeline/holder.h"
 #include "pipeline/mailbox.h"
+#include "profile/origin.h"
 
 struct stage {
     struct consumer consumer;
@@ -47,12 +48,20 @@ static enum err_code run_processor(struct stage *s, struct processor *p, struct 
     return rc;
 }
 
+static bool must_open(struct processor *p, const struct delivery *d)
+{
+    if (!p->takes_unread)
+        return true;
+    return batch_is_unread(d->batch) && p->module->wants_samples != NULL &&
+           p->module->wants_samples(p, d->batch, delivery_sender(d));
+}
+
 static void process(struct stage *s, struct delivery d)
 {
     struct processor *p = (struct processor *)s->instance->component;
     struct err e = {0};
     metric_add(s->meters.incoming, (int64_t)d.batch->sample_count);
-    enum err_code rc = p->takes_unread ? ERR_OK : delivery_open(&d, &e);
+    enum err_code rc = must_open(p, &d) ? delivery_open(&d, &e) : ERR_OK;
     if (rc == ERR_OK)
         rc = run_processor(s, p, &d, &e);
     if (rc != ERR_OK) {
@@ -198,6 +207,17 @@ void stage_drain(struct stage *s)
 {
     if (s->holder != NULL)
         holder_drain(s->holder);
+}
+
+bool stage_idle(const struct stage *s)
+{
+    return s->holder == NULL || holder_idle(s->holder);
+}
+
+void stage_close(struct stage *s)
+{
+    if (s->holder != NULL)
+        holder_close(s->holder);
 }
 
 void stage_destroy(struct stage **s)

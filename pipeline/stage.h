@@ -12,6 +12,8 @@ struct stage;
 struct stage *stage_create(struct instance *processor, const char *pipeline_id, struct consumer *next);
 // Whatever it holds goes on, and nothing is held from now on. Once, from loop 0; its loop must still run.
 void stage_drain(struct stage *s);
+bool stage_idle(const struct stage *s); // see holder_idle
+void stage_close(struct stage *s);
 void stage_destroy(struct stage **s);
 struct consumer *stage_consumer(struct stage *s);
 

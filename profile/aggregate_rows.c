@@ -104,11 +104,11 @@ static bool add_value(struct rows *r, uint32_t row, int64_t value)
 static bool add_sample(struct rows *r, uint32_t row, const struct observations *o, uint32_t sample)
 {
     uint32_t start, count;
-    if (o->values == NULL) {
+    observations_values(o, sample, &start, &count);
+    if (count == 0) {
         observations_timestamps(o, sample, &start, &count);
         return add_value(r, row, count);
     }
-    observations_values(o, sample, &start, &count);
     for (uint32_t i = 0; i < count; i++)
         if (!add_value(r, row, o->values[start + i]))
             return false;

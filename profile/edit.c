@@ -114,7 +114,7 @@ static bool ask(struct part_edit *p, uint32_t resource, uint32_t scope, struct p
 // False = out of memory, or change failed. *out NULL = dropped.
 static bool edit_resource(struct part_edit *p, uint32_t index, struct resource *r, struct resource **out)
 {
-    struct part_attributes part = {r->attributes, r->attribute_count, false};
+    struct part_attributes part = {.list = r->attributes, .count = r->attribute_count};
     *out = NULL;
     if (!ask(p, index, 0, &part))
         return false;
@@ -125,11 +125,17 @@ static bool edit_resource(struct part_edit *p, uint32_t index, struct resource *
 
 static struct scope *edit_scope(struct part_edit *p, uint32_t resource, uint32_t index, struct scope *s)
 {
-    struct part_attributes part = {s->attributes, s->attribute_count, false};
+    struct part_attributes part = {s->attributes, s->attribute_count, false, s->name};
     if (!ask(p, resource, index, &part))
         return NULL;
     CHECK(!part.dropped);
-    return part.list == s->attributes ? scope_ref(s) : scope_with_attributes(s, part.list, part.count);
+    const bool renamed = !bytes_same_place(part.name, s->name);
+    if (!renamed && part.list == s->attributes)
+        return scope_ref(s);
+    struct scope *copy = scope_with_attributes(s, part.list, part.count);
+    if (copy != NULL && renamed && !arena_try_copy(&copy->arena, part.name, &copy->name))
+        scope_unref(&copy);
+    return copy;
 }
 
 static bool edit_scopes(struct part_edit *p, uint32_t index, struct resource *r, struct resource **out)

@@ -16,6 +16,7 @@ struct part_attributes {
     const struct key_value *list;
     uint32_t count;
     bool dropped;
+    struct bytes name; // of a scope; another one may be put here, too, if the batch has no origin
 };
 // `change` is called for each and finds its attributes in *part. It leaves them, or puts another list there (borrowed until
 // it is called again), or, of resources alone, sets dropped: *b is NULL when all are.

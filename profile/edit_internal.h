@@ -17,6 +17,13 @@ struct profile_walk {
 struct resource **batch_walk_profiles(const struct batch *b, const struct profile_walk *w, bool *changed_out) MUST_USE;
 void resources_drop(struct resource **list, uint32_t count); // list may be NULL
 
+// The same bytes or items in memory: equal, and known without a look at them. False says nothing.
+static inline bool bytes_same_place(struct bytes a, struct bytes b)
+{
+    return a.data == b.data && a.len == b.len;
+}
+bool value_same_place(const struct value *a, const struct value *b);
+
 // profile/origin.c: `to` comes from the same bytes as `from`, with changed attributes of resources or scopes.
 void batch_keep_origin(struct batch *to, const struct batch *from);
 

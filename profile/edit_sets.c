@@ -43,6 +43,17 @@ struct sets_edit {
     struct err *e;
 };
 
+bool value_same_place(const struct value *a, const struct value *b)
+{
+    if (a->kind != b->kind || a->count != b->count)
+        return false;
+    if (a->kind == VALUE_ARRAY)
+        return a->items == b->items;
+    if (a->kind == VALUE_KVLIST)
+        return a->entries == b->entries;
+    return a->kind == VALUE_STRING || a->kind == VALUE_BYTES ? bytes_same_place(a->bytes, b->bytes) : value_equal(a, b);
+}
+
 static bool fail_memory(struct sets_edit *s)
 {
     s->code = parts_no_memory(s->e);
@@ -68,7 +79,29 @@ static void edit_fini(struct sets_edit *s)
     free(s->column);
 }
 
-static bool intern_set(struct sets_edit *s, const struct unit_attribute *list, uint32_t count, uint32_t *id_out)
+// The id of a member of the old set that is as it was, so that a large value is not looked at for each set it is in; false =
+// there is none. *next: members stay in order, so the search goes on behind the last find.
+static bool find_untouched(const struct sets_edit *s, struct batch_range old, const struct unit_attribute *a,
+                           uint32_t *next, uint32_t *id_out)
+{
+    uint32_t i = *next;
+    while (i < old.count && !bytes_same_place(a->key, s->list[i].key))
+        i++;
+    if (i == old.count) // a new key: there are few
+        return false;
+    *next = i + 1;
+    *id_out = s->dictionary->set_attributes[old.start + i];
+    return bytes_same_place(a->unit, s->list[i].unit) && value_same_place(&a->value, &s->list[i].value);
+}
+
+static uint32_t intern_attribute(struct sets_edit *s, const struct unit_attribute *a)
+{
+    const uint32_t key = builder_string(s->builder, a->key), unit = builder_string(s->builder, a->unit);
+    return builder_attribute(s->builder, key, unit, &a->value);
+}
+
+static bool intern_set(struct sets_edit *s, struct batch_range old, const struct unit_attribute *list, uint32_t count,
+                       uint32_t *id_out)
 {
     if (s->builder == NULL) {
         s->builder = builder_create(0);
@@ -76,11 +109,10 @@ static bool intern_set(struct sets_edit *s, const struct unit_attribute *list, u
     }
     if (!mem_try_grow(&s->ids, &s->ids_capacity, (size_t)count + 1, sizeof(uint32_t), SIZE_MAX))
         return fail_memory(s);
-    uint32_t *ids = s->ids;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t key = builder_string(s->builder, list[i].key), unit = builder_string(s->builder, list[i].unit);
-        ids[i] = builder_attribute(s->builder, key, unit, &list[i].value);
-    }
+    uint32_t *ids = s->ids, next = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!find_untouched(s, old, &list[i], &next, &ids[i]))
+            ids[i] = intern_attribute(s, &list[i]);
     *id_out = builder_attribute_set(s->builder, ids, count);
     if (builder_failed(s->builder))
         s->code = err_set(s->e, s->builder->failure.code, "%s", s->builder->failure.text);
@@ -98,7 +130,7 @@ static bool ask(struct sets_edit *s, uint32_t set, uint32_t *id_out)
                                 &changed, &count, s->e);
     if (s->code != ERR_OK || changed == s->list)
         return s->code == ERR_OK;
-    return intern_set(s, changed, count, id_out);
+    return intern_set(s, s->dictionary->attribute_sets[set], changed, count, id_out);
 }
 
 static inline bool new_id(struct sets_edit *s, uint32_t set, uint32_t *id_out)

@@ -170,6 +170,19 @@ enum err_code batch_open(struct batch **b, size_t max_bytes, struct err *e)
     return ERR_OK;
 }
 
+enum err_code batch_leave_origin(struct batch **b, struct err *e)
+{
+    CHECK(!batch_is_unread(*b));
+    if ((*b)->origin == NULL)
+        return ERR_OK;
+    struct resource **list = mem_try_array((*b)->resource_count, sizeof(struct resource *));
+    if (list == NULL)
+        return parts_no_memory(e);
+    for (uint32_t i = 0; i < (*b)->resource_count; i++)
+        list[i] = resource_ref((*b)->resources[i]);
+    return batch_replace(b, dictionary_ref((*b)->dictionary), list, (*b)->resource_count, e);
+}
+
 // --- what changed ---
 
 // The resource as it came, in the state the batch is in.

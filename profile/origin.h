@@ -55,6 +55,9 @@ static inline bool batch_is_unread(const struct batch *b)
 // are read once, whoever asks. max_bytes as above. ERR_LIMIT, ERR_MEMORY: *b is as it was.
 enum err_code batch_open(struct batch **b, size_t max_bytes, struct err *e) MUST_USE;
 
+// The same batch (not an unread one) without its origin: what nothing in it refers to is not sent on with the bytes.
+enum err_code batch_leave_origin(struct batch **b, struct err *e) MUST_USE;
+
 // Is this resource, or this scope of it, as it came? False for all of a batch without origin.
 bool batch_resource_as_came(const struct batch *b, uint32_t resource);
 bool batch_scope_as_came(const struct batch *b, uint32_t resource, uint32_t scope);

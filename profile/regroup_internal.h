@@ -14,8 +14,10 @@ struct destination {
     uint64_t hash;
     uint32_t first_scope, last_scope; // 1 + index in scopes; 0 = none
     uint32_t scope_count;
-    bool kept;           // also without scopes
-    uint32_t cut, group; // its group in the profile that is cut, if that is this one
+    bool kept;              // also without scopes
+    uint32_t cut, group;    // its group in the profile that is cut, if that is this one
+    const struct scope *at; // the last scope at hand of which something came here, and what that is here
+    uint32_t at_id;
 };
 
 struct new_scope {
@@ -54,7 +56,8 @@ struct regroup {
     uint32_t part, resource, profile_set;
     const struct scope *scope; // at hand
     uint64_t scope_hash;
-    bool scope_used; // by a destination already: more of it are copies
+    bool scope_used;            // by a destination already: more of it are copies
+    uint32_t stayed, stayed_to; // the last resource that was asked for as it is (counted from 1), and its destination
 
     // The profile at hand, and the one that was cut last: sample types that are cut alike share columns.
     void *placed, *cut_placed; // uint32_t[], destination of each sample

@@ -165,7 +165,12 @@ enum err_code regroup_destination(struct regroup *g, uint32_t resource, const st
 enum err_code regroup_stay(struct regroup *g, uint32_t resource, uint32_t *destination_out, struct err *e)
 {
     const struct resource *r = g->batch->resources[resource];
-    return regroup_destination(g, resource, r->attributes, r->attribute_count, destination_out, e);
+    enum err_code rc = ERR_OK;
+    if (g->stayed != resource + 1)
+        rc = regroup_destination(g, resource, r->attributes, r->attribute_count, &g->stayed_to, e);
+    g->stayed = rc == ERR_OK ? resource + 1 : 0;
+    *destination_out = g->stayed_to;
+    return rc;
 }
 
 // --- scopes ---
@@ -204,8 +209,8 @@ static size_t scope_bytes(const struct scope *s)
            key_values_bytes(s->attributes, s->attribute_count);
 }
 
-// The scope of this destination that says what the one at hand does; NULL when it failed.
-static struct new_scope *scope_for(struct regroup *g, uint32_t destination)
+// Looks at the attributes of the scope; NULL when it failed.
+static struct new_scope *look_up_scope(struct regroup *g, uint32_t destination)
 {
     uint64_t hash = hash_mix(g->scope_hash, destination);
     uint32_t slot, id;
@@ -226,6 +231,21 @@ static struct new_scope *scope_for(struct regroup *g, uint32_t destination)
     *s = (struct new_scope){.like = g->scope, .hash = hash, .destination = destination};
     index_table_insert(&g->scope_index, hash, slot, id);
     link_scope(g, destination, id);
+    return s;
+}
+
+// The scope of this destination that says what the one at hand does; NULL when it failed.
+static struct new_scope *scope_for(struct regroup *g, uint32_t destination)
+{
+    struct destination *d = &((struct destination *)g->destinations)[destination];
+    struct new_scope *s = g->scopes;
+    if (d->at == g->scope)
+        return &s[d->at_id];
+    s = look_up_scope(g, destination);
+    if (s == NULL)
+        return NULL;
+    d->at = g->scope;
+    d->at_id = (uint32_t)(s - (struct new_scope *)g->scopes);
     return s;
 }
 

@@ -72,8 +72,11 @@ struct rewriter {
     struct batch_mapping *mappings;
     struct batch_location *locations;
     uint32_t *names, *paths; // by string: its new id, 0 = not asked yet
+    struct marked_key *keys; // by string
+    struct judged *judged;   // by attribute, then those of code
+    void *notes;             // uint8_t[], of the set at hand
     struct unit_attribute *list;
-    size_t list_capacity;
+    size_t note_capacity, list_capacity;
     bool changed;
     struct err *e;
 };
@@ -137,12 +140,14 @@ static bool rewrite_text(struct rewriter *r, text_fn *change, uint32_t *known, u
     return true;
 }
 
-static bool zeroed(struct rewriter *r, uint32_t count, uint32_t **out)
+// count items of zeros, in *out.
+static bool zeroed(struct rewriter *r, size_t count, size_t size, void *out)
 {
-    *out = mem_try_array(count, sizeof **out);
-    if (*out == NULL)
+    void *items = mem_try_array(count, size);
+    if (items == NULL)
         return no_memory(r);
-    memset(*out, 0, count * sizeof **out);
+    memset(items, 0, count * size);
+    memcpy(out, &items, sizeof items);
     return true;
 }
 
@@ -150,7 +155,8 @@ static bool rewrite_texts(struct rewriter *r)
 {
     const struct dictionary *d = r->from;
     text_fn *name = r->rewrite->function_name, *path = r->rewrite->file_path;
-    bool ok = zeroed(r, d->string_count, &r->names) && zeroed(r, d->string_count, &r->paths);
+    bool ok = zeroed(r, d->string_count, sizeof *r->names, &r->names) &&
+              zeroed(r, d->string_count, sizeof *r->paths, &r->paths);
     for (uint32_t i = 1; ok && i < d->function_count; i++) {
         struct batch_function *f = &r->functions[i];
         ok = rewrite_text(r, name, r->names, &f->name) && rewrite_text(r, name, r->names, &f->system_name) &&
@@ -163,7 +169,51 @@ static bool rewrite_texts(struct rewriter *r)
 
 // --- attribute sets ---
 
-static bool put_attribute(struct rewriter *r, const struct unit_attribute *a)
+struct judged {
+    uint32_t id; // of what it became
+    bool known, removed;
+    uint8_t note;
+};
+
+struct marked_key {
+    bool known;
+    uint8_t mark;
+};
+
+static uint8_t mark_of(struct rewriter *r, uint32_t key)
+{
+    struct marked_key *k = &r->keys[key];
+    if (!k->known)
+        *k = (struct marked_key){true, r->rewrite->key(r->rewrite->arg, r->from->strings[key])};
+    return k->mark;
+}
+
+static struct judged *judged_of(const struct rewriter *r, uint32_t attribute, bool of_code)
+{
+    return &r->judged[attribute + (of_code ? (size_t)r->from->attribute_count : 0)];
+}
+
+static bool judge(struct rewriter *r, uint32_t attribute, bool of_code)
+{
+    const struct dictionary *d = r->from;
+    struct judged *j = judged_of(r, attribute, of_code);
+    struct batch_attribute new = d->attributes[attribute];
+    struct unit_attribute a = {d->strings[new.key], d->strings[new.unit], new.value};
+    struct attribute_verdict v = {0};
+    if (j->known)
+        return true;
+    if (r->rewrite->attribute(r->rewrite->arg, of_code, mark_of(r, new.key), &a, &v, r->e) != ERR_OK)
+        return false;
+    *j = (struct judged){attribute, true, v.removed, v.note};
+    r->changed |= v.removed || v.changed;
+    if (!v.changed)
+        return true;
+    j->id = r->attributes.count;
+    new.value = a.value;
+    return push(r, &r->attributes, &new, sizeof new);
+}
+
+static bool put_added(struct rewriter *r, const struct unit_attribute *a)
 {
     struct bytes key, unit;
     struct batch_attribute new;
@@ -175,35 +225,73 @@ static bool put_attribute(struct rewriter *r, const struct unit_attribute *a)
            push(r, &r->attributes, &new, sizeof new) && push(r, &r->members, &id, sizeof id);
 }
 
-static bool keep_set(struct rewriter *r, struct batch_range old)
+// Judges all members; *noted_out: of some there is a note, in r->notes.
+static bool judge_set(struct rewriter *r, struct batch_range old, bool of_code, bool *noted_out)
+{
+    *noted_out = false;
+    if (!mem_try_grow(&r->notes, &r->note_capacity, (size_t)old.count + 1, 1, SIZE_MAX))
+        return no_memory(r);
+    for (uint32_t i = 0; i < old.count; i++) {
+        const uint32_t id = r->from->set_attributes[old.start + i];
+        if (!judge(r, id, of_code))
+            return false;
+        const uint8_t note = judged_of(r, id, of_code)->note;
+        ((uint8_t *)r->notes)[i] = note;
+        *noted_out |= note != 0;
+    }
+    return true;
+}
+
+static bool is_replaced(const struct rewriter *r, uint32_t attribute, const struct unit_attribute *added,
+                        uint32_t count)
+{
+    uint32_t i = 0;
+    while (i < count && !bytes_equal(r->from->strings[r->from->attributes[attribute].key], added[i].key))
+        i++;
+    return i < count;
+}
+
+static bool put_set(struct rewriter *r, struct batch_range old, bool of_code, const struct unit_attribute *added,
+                    uint32_t added_count)
 {
     bool ok = true;
-    for (uint32_t i = 0; ok && i < old.count; i++)
-        ok = push(r, &r->members, &r->from->set_attributes[old.start + i], sizeof(uint32_t));
+    for (uint32_t i = 0; ok && i < old.count; i++) {
+        const uint32_t attribute = r->from->set_attributes[old.start + i];
+        const struct judged *j = judged_of(r, attribute, of_code);
+        if (!j->removed && !is_replaced(r, attribute, added, added_count))
+            ok = push(r, &r->members, &j->id, sizeof j->id);
+    }
+    for (uint32_t i = 0; ok && i < added_count; i++)
+        ok = put_added(r, &added[i]);
     return ok;
+}
+
+static bool ask_added(struct rewriter *r, uint32_t set, const struct unit_attribute **added, uint32_t *count_out)
+{
+    if (!attribute_set_list(r->from, set, &r->list, &r->list_capacity))
+        return no_memory(r);
+    if (r->rewrite->added(r->rewrite->arg, r->list, r->notes, r->from->attribute_sets[set].count, added, count_out,
+                          r->e) != ERR_OK)
+        return false;
+    r->changed |= *count_out > 0;
+    return true;
 }
 
 static bool rewrite_set(struct rewriter *r, uint32_t set, bool of_code)
 {
     const struct batch_range old = r->from->attribute_sets[set];
     struct batch_range *new = &r->sets[set + (of_code ? r->from->attribute_set_count : 0)];
-    const struct unit_attribute *list;
-    uint32_t count = old.count;
-    bool ok = true;
-    if (!attribute_set_list(r->from, set, &r->list, &r->list_capacity))
-        return no_memory(r);
-    list = r->list;
-    if (r->rewrite->attributes != NULL && set != 0 &&
-        r->rewrite->attributes(r->rewrite->arg, of_code, r->list, old.count, &list, &count, r->e) != ERR_OK)
+    const struct unit_attribute *added = NULL;
+    uint32_t added_count = 0;
+    bool noted;
+    if (!judge_set(r, old, of_code, &noted) ||
+        (noted && !of_code && r->rewrite->added != NULL && !ask_added(r, set, &added, &added_count)))
         return false;
     new->start = r->members.count;
-    new->count = count;
-    if (list == r->list)
-        return keep_set(r, old);
-    r->changed = true;
-    for (uint32_t i = 0; ok && i < count; i++)
-        ok = put_attribute(r, &list[i]);
-    return ok;
+    if (!put_set(r, old, of_code, added, added_count))
+        return false;
+    new->count = r->members.count - new->start;
+    return true;
 }
 
 // Sets of code get numbers behind all others.
@@ -231,23 +319,25 @@ static bool mark_code(struct rewriter *r, bool **used_out)
     return true;
 }
 
+static bool start_sets(struct rewriter *r)
+{
+    const struct dictionary *d = r->from;
+    struct grown *m = &r->members;
+    r->sets = mem_try_array(2 * (size_t)d->attribute_set_count, sizeof *r->sets);
+    if (r->sets == NULL ||
+        !mem_try_grow(&m->items, &m->capacity, (size_t)d->set_attribute_count + 1, sizeof(uint32_t), UINT32_MAX))
+        return no_memory(r);
+    memset(r->sets, 0, 2 * (size_t)d->attribute_set_count * sizeof *r->sets);
+    return zeroed(r, d->string_count, sizeof *r->keys, &r->keys) &&
+           zeroed(r, 2 * (size_t)d->attribute_count, sizeof *r->judged, &r->judged);
+}
+
 static bool rewrite_sets(struct rewriter *r)
 {
     const uint32_t count = r->from->attribute_set_count;
-    bool *of_code, ok = mark_code(r, &of_code);
-    struct grown *m = &r->members;
-    if (ok &&
-        !mem_try_grow(&m->items, &m->capacity, 1, sizeof(uint32_t), UINT32_MAX)) // there is an array, even if empty
-        ok = no_memory(r);
-    r->sets = ok ? mem_try_array(2 * (size_t)count, sizeof *r->sets) : NULL;
-    if (ok && r->sets == NULL)
-        ok = no_memory(r);
+    bool *of_code, ok = mark_code(r, &of_code) && start_sets(r);
     for (uint32_t i = 0; ok && i < count; i++)
-        ok = rewrite_set(r, i, false);
-    for (uint32_t i = 0; ok && i < count; i++) {
-        r->sets[count + i] = (struct batch_range){0, 0};
-        ok = !of_code[i] || rewrite_set(r, i, true);
-    }
+        ok = rewrite_set(r, i, false) && (!of_code[i] || rewrite_set(r, i, true));
     free(of_code);
     if (ok)
         renumber_code(r);
@@ -277,6 +367,9 @@ static void fini(struct rewriter *r)
     free(r->locations);
     free(r->names);
     free(r->paths);
+    free(r->keys);
+    free(r->judged);
+    free(r->notes);
     free(r->list);
     arena_fini(&r->arena);
 }

@@ -19,6 +19,7 @@ static const struct {
     [UPLOAD_UNREADABLE] = {400, GRPC_INVALID_ARGUMENT, "the request is not valid"},
     [UPLOAD_TOO_LARGE] = {413, GRPC_RESOURCE_EXHAUSTED, "the request is too large"},
     [UPLOAD_BUSY] = {503, GRPC_UNAVAILABLE, "there is too much to do now"},
+    [UPLOAD_OVER_LIMIT] = {429, GRPC_RESOURCE_EXHAUSTED, "more is sent than is taken"},
     [UPLOAD_REFUSED] = {400, GRPC_INVALID_ARGUMENT, "the profiles were refused"},
     [UPLOAD_TOO_SLOW] = {408, GRPC_DEADLINE_EXCEEDED, "the request body came too slowly"},
     [UPLOAD_UNAUTHENTICATED] = {401, GRPC_UNAUTHENTICATED, "the credentials are missing or not known"},
@@ -115,7 +116,7 @@ static void fill_head(struct head *h, const struct otlp_listener *l, const struc
         add(h, "www-authenticate", o->challenge);
     if (o->fate == UPLOAD_NO_ENCODING)
         add(h, "accept-encoding", UPLOAD_ENCODINGS);
-    if (o->fate == UPLOAD_BUSY) {
+    if (upload_comes_again(o)) {
         int64_t seconds = retry_delay(l, o) / NANOS_PER_SECOND;
         snprintf(h->retry_after, sizeof h->retry_after, "%" PRId64, seconds);
         add(h, "retry-after", h->retry_after);
@@ -193,7 +194,7 @@ static void answer_grpc(const struct otlp_listener *l, struct http_exchange *x, 
                             .status = fates[o->fate].grpc,
                             .text = o->text != NULL ? o->text : fates[o->fate].text,
                             .message = o->fate == UPLOAD_TAKEN ? &message : NULL,
-                            .retry_delay_nanos = o->fate == UPLOAD_BUSY ? retry_delay(l, o) : 0,
+                            .retry_delay_nanos = upload_comes_again(o) ? retry_delay(l, o) : 0,
                         });
     buf_fini(&message);
 }

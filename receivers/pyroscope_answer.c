@@ -2,6 +2,7 @@
 // What Pyroscope's clients hear: an empty 200, or {"code","message"} as the server says it.
 #include "base/buf.h"
 #include "base/json_string.h"
+#include "codec/otlp_status.h"
 #include "receivers/pyroscope.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ static const struct {
     [UPLOAD_UNREADABLE] = {415, GRPC_INVALID_ARGUMENT, "this format is not read"},
     [UPLOAD_TOO_LARGE] = {413, GRPC_RESOURCE_EXHAUSTED, "the request is too large"},
     [UPLOAD_BUSY] = {503, GRPC_UNAVAILABLE, "there is too much to do now"},
+    [UPLOAD_OVER_LIMIT] = {429, GRPC_RESOURCE_EXHAUSTED, "more is sent than is taken"},
     [UPLOAD_REFUSED] = {422, GRPC_INVALID_ARGUMENT, "the profiles were refused"},
     [UPLOAD_TOO_SLOW] = {408, GRPC_DEADLINE_EXCEEDED, "the request body came too slowly"},
     [UPLOAD_UNAUTHENTICATED] = {401, GRPC_UNAUTHENTICATED, "the credentials are missing or not known"},
@@ -32,7 +34,7 @@ static const struct {
 
 static int64_t retry_delay(struct pyroscope_receiver *r, const struct upload_outcome *o)
 {
-    return o->fate == UPLOAD_BUSY ? upload_retry_delay(o, random_unit(&r->random)) : 0;
+    return upload_comes_again(o) ? upload_retry_delay(o, random_unit(&r->random)) : 0;
 }
 
 static const char *text_of(const struct upload_outcome *o)
@@ -59,7 +61,7 @@ void pyroscope_answer(struct pyroscope_receiver *r, struct http_exchange *x, con
         headers[count++] = (struct http_header){"x-content-type-options", "nosniff"};
         write_error(o, &body);
     }
-    if (o->fate == UPLOAD_BUSY) {
+    if (upload_comes_again(o)) {
         const int64_t seconds = retry_delay(r, o) / NANOS_PER_SECOND;
         snprintf(retry_after, sizeof retry_after, "%" PRId64, seconds);
         headers[count++] = (struct http_header){"retry-after", retry_after};
@@ -81,14 +83,31 @@ static bool is_partial(const struct upload_outcome *o)
     return o->fate == UPLOAD_TAKEN && o->rejected > 0;
 }
 
+// RetryInfo, which clients of gRPC read.
+static void write_details(const struct upload_outcome *o, int64_t retry_after_nanos, struct buf *out)
+{
+    const struct otlp_status status = {
+        .code = (int32_t)fates[o->fate].code,
+        .message = bytes_from_text(text_of(o)),
+        .retry_delay_nanos = retry_after_nanos,
+    };
+    if (retry_after_nanos > 0)
+        otlp_status_encode(&status, out);
+}
+
 void pyroscope_answer_push(struct pyroscope_receiver *r, struct http_exchange *x, const struct connect_call *call,
                            const struct upload_outcome *o)
 {
     char partial[512];
+    struct buf details;
+    const int64_t retry_after = retry_delay(r, o);
+    buf_init(&details, ANSWER_MAX_BYTES);
+    write_details(o, retry_after, &details);
     struct connect_answer a = {
         .status = fates[o->fate].code,
         .text = o->fate == UPLOAD_TAKEN ? NULL : text_of(o),
-        .retry_after_nanos = retry_delay(r, o),
+        .retry_after_nanos = retry_after,
+        .details = buf_ok(&details) ? buf_bytes(&details) : (struct bytes){NULL, 0},
         .challenge = o->challenge,
         .accept_encoding = o->fate == UPLOAD_NO_ENCODING ? UPLOAD_ENCODINGS : NULL,
     };
@@ -101,4 +120,5 @@ void pyroscope_answer_push(struct pyroscope_receiver *r, struct http_exchange *x
         a.text = partial;
     }
     connect_answer(x, call, &a);
+    buf_fini(&details);
 }

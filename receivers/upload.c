@@ -6,7 +6,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
+#include <uv.h>
 
 enum {
     // Of memory for each byte of a body, while it is read: what is taken before, corrected when more is needed.
@@ -53,6 +55,17 @@ int64_t upload_retry_delay(const struct upload_outcome *o, double unit)
     return whole_seconds + (int64_t)(unit * (double)RETRY_SPREAD_NANOS);
 }
 
+struct sender upload_sender_of(const char *address)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct sender s = {{0}};
+    if (uv_inet_pton(AF_INET, address, s.address + sizeof mapped) == 0)
+        memcpy(s.address, mapped, sizeof mapped);
+    else if (uv_inet_pton(AF_INET6, address, s.address) != 0)
+        s = (struct sender){{0}};
+    return s;
+}
+
 static const struct component_env *env(const struct upload *u)
 {
     return u->receiver->component.env;
@@ -92,6 +105,16 @@ static void answer_and_end(struct upload *u, enum upload_fate fate, const char *
     end_upload(u);
 }
 
+// For now: nothing is lost.
+static void put_off(struct upload *u, const struct verdict *refusal)
+{
+    count(u, RECEIVER_REFUSED, 1);
+    answer(u, &(struct upload_outcome){.fate = refusal->over_limit ? UPLOAD_OVER_LIMIT : UPLOAD_BUSY,
+                                       .text = refusal->text,
+                                       .retry_after_nanos = refusal->retry_after_nanos});
+    end_upload(u);
+}
+
 // False: answered, the request may not come in.
 static bool is_admitted(struct upload *u, struct server_auth *auth)
 {
@@ -109,6 +132,7 @@ static bool is_admitted(struct upload *u, struct server_auth *auth)
 void upload_begin(struct upload *u, const struct upload_kind *kind, struct receiver *receiver, struct http_exchange *x,
                   const struct upload_options *options, struct server_auth *auth)
 {
+    struct verdict refusal;
     u->kind = kind;
     u->receiver = receiver;
     u->exchange = x;
@@ -117,6 +141,10 @@ void upload_begin(struct upload *u, const struct upload_kind *kind, struct recei
     snprintf(u->sender, sizeof u->sender, "%s", http_exchange_head(x)->peer->address);
     if (!is_admitted(u, auth))
         return;
+    if (!consumer_has_room(receiver->next, &refusal)) { // before anything is read
+        put_off(u, &refusal);
+        return;
+    }
     if (options->timeout_nanos > 0)
         u->deadline_nanos = clock_monotonic_nanos(env(u)->clock) + options->timeout_nanos;
     http_exchange_set_context(x, u);
@@ -200,7 +228,6 @@ static void on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t
     (void)arg;
     struct upload *u = http_exchange_context(x);
     struct err e;
-    struct verdict refusal;
     u->begun = true;
     u->body = body;
     u->body_len = len;
@@ -209,9 +236,6 @@ static void on_request(void *arg, struct http_exchange *x, uint8_t *body, size_t
     if (rc != ERR_OK) {
         count(u, RECEIVER_FAILED, 1);
         answer_and_end(u, rc == ERR_LIMIT ? UPLOAD_TOO_LARGE : UPLOAD_INVALID, e.text);
-    } else if (!consumer_has_room(u->receiver->next, &refusal)) {
-        count(u, RECEIVER_REFUSED, 1);
-        answer_and_end(u, UPLOAD_BUSY, refusal.text);
     } else {
         submit(u);
     }
@@ -287,7 +311,7 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
     };
     struct upload *u = arg;
     struct upload_outcome outcome = {
-        .fate = fates[v->kind],
+        .fate = v->kind == VERDICT_RETRY && v->over_limit ? UPLOAD_OVER_LIMIT : fates[v->kind],
         .text = v->kind != VERDICT_OK ? v->text
                 : u->rejected > 0     ? u->e.text
                                       : NULL,
@@ -377,8 +401,11 @@ static void deliver(struct upload *u, struct batch *batch)
 {
     struct budget *b = env(u)->budget;
     size_t needed = batch_memory_bytes(batch);
-    const struct waiter waiter = {
-        .loop = u->receiver->component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = u};
+    const struct waiter waiter = {.sender = upload_sender_of(u->sender),
+                                  .loop = u->receiver->component.loop,
+                                  .wants_held = true,
+                                  .on_verdict = on_verdict,
+                                  .arg = u};
     u->samples = batch->sample_count;
     free(u->body); // the batch has copied or taken what it needs, and may wait long
     u->body = NULL;

@@ -16,7 +16,8 @@ enum upload_fate {
     UPLOAD_INVALID,
     UPLOAD_UNREADABLE, // a format that is not read
     UPLOAD_TOO_LARGE,
-    UPLOAD_BUSY, // the same again later
+    UPLOAD_BUSY,       // the same again later
+    UPLOAD_OVER_LIMIT, // so; it is the sender who sends too much
     UPLOAD_REFUSED,
     UPLOAD_TOO_SLOW,
     UPLOAD_UNAUTHENTICATED,
@@ -33,7 +34,7 @@ struct upload_outcome {
     enum upload_fate fate;
     const char *text;          // NULL = none
     uint64_t rejected;         // profiles, when TAKEN
-    int64_t retry_after_nanos; // BUSY, at least; 0 = a second
+    int64_t retry_after_nanos; // BUSY and OVER_LIMIT, at least; 0 = a second
     const char *challenge;     // UNAUTHENTICATED; for WWW-Authenticate
 };
 
@@ -112,6 +113,15 @@ enum err_code upload_decode(struct upload *u, size_t other, upload_decode_fn *de
 bool upload_encoding_of(const struct http_exchange *x, const char *header, enum compression *out);
 bool upload_encoding_named(const char *name, enum compression *out); // the value; NULL = none
 #define UPLOAD_ENCODINGS "gzip, zstd, deflate, snappy, identity"
+
+// Whether it is to come again, and hears when.
+static inline bool upload_comes_again(const struct upload_outcome *o)
+{
+    return o->fate == UPLOAD_BUSY || o->fate == UPLOAD_OVER_LIMIT;
+}
+
+// Of a peer's address as text; unknown if it is none.
+struct sender upload_sender_of(const char *address);
 
 // The seconds of a Retry-After, in nanoseconds: at least outcome's, and spread, since all that are refused at once would
 // come back at once. unit: random, [0, 1).

@@ -434,6 +434,31 @@ static void a_record_becomes_smaller_ones(void **state)
     batch_unref(&b);
 }
 
+// What one resource has wrong must not cost the others: halves of halves, until it is alone.
+static void a_faulty_record_is_cut_between_resources(void **state)
+{
+    (void)state;
+    static const struct verdict faulty = {.kind = VERDICT_REFUSED, .faulty = true};
+    struct batch *b = services_with_own_code(3, 10);
+    struct world w;
+    struct record_list parts;
+    world_init(&w, 1 << 20);
+    encode(&w, b);
+    assert_true(w.list.head->is_divisible);
+    record_list_init(&parts);
+    assert_int_equal(otlp_encoder.replace(&w.exporter->http.exporter, w.list.head, &faulty, &parts, &w.e), ERR_OK);
+    const struct record *one = parts.head, *two = one->next;
+    assert_null(two->next);
+    assert_int_equal(one->profiles + two->profiles, b->profile_count);
+    assert_true(one->was_cut && two->was_cut);
+    assert_false(one->is_divisible || one->is_part || two->is_part);
+    assert_true(two->is_divisible);
+    assert_int_equal(assert_whole(&parts, b, 1 << 20), 2);
+    record_list_fini(&parts);
+    world_fini(&w);
+    batch_unref(&b);
+}
+
 static void a_record_of_one_sample_is_dropped(void **state)
 {
     (void)state;
@@ -561,6 +586,7 @@ int main(void)
         cmocka_unit_test(what_cutting_does_not_help),
         cmocka_unit_test(without_memory),
         cmocka_unit_test(a_record_becomes_smaller_ones),
+        cmocka_unit_test(a_faulty_record_is_cut_between_resources),
         cmocka_unit_test(a_record_of_one_sample_is_dropped),
         cmocka_unit_test(damaged_records_do_no_harm),
         cmocka_unit_test(what_the_peer_takes_is_remembered),

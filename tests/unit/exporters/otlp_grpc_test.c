@@ -39,7 +39,9 @@ static void world_init(struct world *w, const struct http2_peer_options *peer, c
                        const char *format)
 {
     char yaml[1024], port[16], *at = strstr(format, "PORT");
-    *w = (struct world){.batch = random_batch(7, NULL)};
+    struct random_batch_options options = random_batch_defaults;
+    options.max_resources = 1; // others are cut by a 400
+    *w = (struct world){.batch = random_batch(7, &options)};
     fake_env_init(&w->env, 1);
     w->peer = http2_peer_create(&w->env.loop.uv, peer);
     http2_peer_script(w->peer, step, 1);
@@ -388,6 +390,23 @@ static bool parts_after(int status, const char *message)
     return split;
 }
 
+// What it finds wrong in one of several resources costs no other.
+static void a_faulty_request_is_cut(void **state)
+{
+    (void)state;
+    const struct http_header trailers[] = {{"grpc-status", "3"}, {"grpc-message", "no period"}};
+    const struct http2_step steps[] = {ANSWER(NULL, 0, trailers, 2), taken};
+    struct world w;
+    world_init(&w, NULL, steps, CLEAR);
+    batch_unref(&w.batch);
+    w.batch = random_batch(7, NULL);
+    assert_true(w.batch->resource_count > 1);
+    http2_peer_script(w.peer, steps, COUNT_OF(steps));
+    assert_int_equal(fake_export(&w.out, w.batch).kind, VERDICT_OK);
+    assert_int_equal(http2_peer_requests(w.peer), 3);
+    world_fini(&w);
+}
+
 static void requests_too_large_for_the_peer(void **state)
 {
     (void)state;
@@ -536,14 +555,23 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(proxies); i++)
         unsetenv(proxies[i]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_head_of_a_request),  cmocka_unit_test(bodies_arrive_as_they_were),
-        cmocka_unit_test(tls_is_on_by_default),   cmocka_unit_test(the_peer_may_want_a_certificate),
-        cmocka_unit_test(every_status),           cmocka_unit_test(words_that_would_harm),
-        cmocka_unit_test(delays_of_the_peer),     cmocka_unit_test(partial_success),
-        cmocka_unit_test(compressed_answers),     cmocka_unit_test(requests_too_large_for_the_peer),
-        cmocka_unit_test(what_is_no_grpc),        cmocka_unit_test(answers_that_do_not_come),
-        cmocka_unit_test(a_peer_without_tls),     cmocka_unit_test(cancel_ends_what_hangs),
-        cmocka_unit_test(settings_that_are_good), cmocka_unit_test(settings_that_are_wrong),
+        cmocka_unit_test(the_head_of_a_request),
+        cmocka_unit_test(bodies_arrive_as_they_were),
+        cmocka_unit_test(tls_is_on_by_default),
+        cmocka_unit_test(the_peer_may_want_a_certificate),
+        cmocka_unit_test(every_status),
+        cmocka_unit_test(words_that_would_harm),
+        cmocka_unit_test(delays_of_the_peer),
+        cmocka_unit_test(partial_success),
+        cmocka_unit_test(compressed_answers),
+        cmocka_unit_test(a_faulty_request_is_cut),
+        cmocka_unit_test(requests_too_large_for_the_peer),
+        cmocka_unit_test(what_is_no_grpc),
+        cmocka_unit_test(answers_that_do_not_come),
+        cmocka_unit_test(a_peer_without_tls),
+        cmocka_unit_test(cancel_ends_what_hangs),
+        cmocka_unit_test(settings_that_are_good),
+        cmocka_unit_test(settings_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,9 @@ struct world {
 static void world_init(struct world *w, const char *key, const char *where, const char *more)
 {
     char yaml[1024];
-    *w = (struct world){.batch = random_batch(7, NULL)};
+    struct random_batch_options options = random_batch_defaults;
+    options.max_resources = 1; // others are cut by a 400
+    *w = (struct world){.batch = random_batch(7, &options)};
     fake_env_init(&w->env, 1);
     w->peer = raw_peer_create(&w->env.loop.uv, NULL);
     snprintf(yaml, sizeof yaml, "{%s: \"http://127.0.0.1:%d%s\"%s}", key, raw_peer_port(w->peer), where, more);

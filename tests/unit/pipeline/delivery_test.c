@@ -339,6 +339,130 @@ static bool all_final(const struct storm *storms)
 }
 
 // From many threads into two queues with little room: each delivery is settled once, each way counts the same.
+// --- parts that are kept ---
+
+struct keeper {
+    struct consumer consumer;
+    struct delivery kept[2];
+    size_t count;
+};
+
+static void keeper_take(struct consumer *self, struct delivery d)
+{
+    struct keeper *k = (struct keeper *)self;
+    assert_true(k->count < COUNT_OF(k->kept));
+    k->kept[k->count++] = d;
+}
+
+// The part that is kept, and a record of 100 bytes for peer a.
+static void keep_one(struct two *w, struct keeper *k, struct told *t)
+{
+    *k = (struct keeper){.consumer.take = keeper_take};
+    struct delivery d = begin_delivery(&w->shared, t, 50), other = delivery_share(&d);
+    delivery_keep(&d, &k->consumer);
+    shared_run(&w->shared);
+    assert_int_equal(k->count + t->held, 0); // not before the rest has room
+    ticket_add_record(other.ticket, w->a.queue, new_record(100, 1));
+    delivery_end(&other, NULL);
+    shared_run(&w->shared);
+}
+
+static void test_kept(void **state)
+{
+    (void)state;
+    struct two w;
+    struct keeper k;
+    struct told t;
+    two_open(&w, 1000);
+    keep_one(&w, &k, &t);
+    assert_int_equal(k.count, 1);
+    assert_int_equal(k.kept[0].batch->profile_count, 1);
+    assert_int_equal(t.held, 1);
+    peer_answer(&w.a, VERDICT_OK);
+    shared_run(&w.shared);
+    assert_int_equal(t.final, 0);
+    assert_int_equal(atomic_load(&w.shared.budget.used), 50); // of what is kept
+    const struct verdict refused = verdict_make(VERDICT_REFUSED, "as told");
+    delivery_end(&k.kept[0], &refused);
+    shared_run(&w.shared);
+    assert_int_equal(t.held, 1);
+    assert_int_equal(t.final, 1);
+    assert_int_equal(t.verdict.kind, VERDICT_REFUSED);
+    two_close(&w);
+}
+
+static void test_not_kept_while_the_rest_has_no_room(void **state)
+{
+    (void)state;
+    struct two w;
+    struct keeper k;
+    struct told t;
+    two_open(&w, 120); // not for both
+    keep_one(&w, &k, &t);
+    assert_int_equal(k.count + t.held, 0);
+    assert_int_equal(t.final, 1);
+    assert_int_equal(t.verdict.kind, VERDICT_RETRY);
+    assert_false(t.verdict.tried);
+    assert_int_equal(atomic_load(&w.shared.budget.used), 0);
+    two_close(&w);
+}
+
+static void test_not_kept_if_another_part_wants_a_retry(void **state)
+{
+    (void)state;
+    struct two w;
+    struct keeper k = {.consumer.take = keeper_take};
+    struct told t;
+    two_open(&w, 1000);
+    struct delivery d = begin_delivery(&w.shared, &t, 50), other = delivery_share(&d);
+    const struct verdict later = verdict_make(VERDICT_RETRY, "not now");
+    delivery_keep(&d, &k.consumer);
+    delivery_end(&other, &later);
+    shared_run(&w.shared);
+    assert_int_equal(k.count + t.held, 0);
+    assert_int_equal(t.verdict.kind, VERDICT_RETRY);
+    two_close(&w);
+}
+
+// Two pipelines keep it.
+static void test_kept_twice(void **state)
+{
+    (void)state;
+    struct two w;
+    struct keeper k = {.consumer.take = keeper_take};
+    struct told t;
+    two_open(&w, 1000);
+    struct delivery d = begin_delivery(&w.shared, &t, 50), other = delivery_share(&d);
+    delivery_keep(&d, &k.consumer);
+    delivery_keep(&other, &k.consumer);
+    shared_run(&w.shared);
+    assert_int_equal(k.count, 2);
+    assert_int_equal(t.held, 1);
+    for (size_t i = 0; i < k.count; i++) {
+        assert_int_equal(t.final, 0);
+        delivery_end(&k.kept[i], NULL);
+        shared_run(&w.shared);
+    }
+    assert_int_equal(t.final, 1);
+    two_close(&w);
+}
+
+static void test_what_a_peer_had_was_tried(void **state)
+{
+    (void)state;
+    struct two w;
+    struct told t;
+    two_open(&w, 1000);
+    w.a.retry.enabled = false;
+    offer(&w.a, &t, 10, 1);
+    shared_run(&w.shared);
+    peer_answer(&w.a, VERDICT_RETRY);
+    shared_run(&w.shared);
+    assert_int_equal(t.verdict.kind, VERDICT_RETRY);
+    assert_true(t.verdict.tried);
+    two_close(&w);
+}
+
 static void test_storm(void **state)
 {
     (void)state;
@@ -381,6 +505,11 @@ int main(void)
         cmocka_unit_test(test_a_dead_branch_that_drops_starves_nobody),
         cmocka_unit_test(test_a_branch_that_wants_a_retry_holds_back_the_others),
         cmocka_unit_test(test_a_branch_that_refuses_lets_the_others_go),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_not_kept_while_the_rest_has_no_room),
+        cmocka_unit_test(test_not_kept_if_another_part_wants_a_retry),
+        cmocka_unit_test(test_kept_twice),
+        cmocka_unit_test(test_what_a_peer_had_was_tried),
         cmocka_unit_test(test_storm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ enum { WORKERS = 4, THREADS = 3, EACH = 200, ARRIVED_MAX = 1024, CHARGE = 1000 }
 struct joiner {
     struct processor processor;
     enum err_code rc; // of joining several
+    bool fails_alone; // of one, too
 };
 
 struct bench {
@@ -39,8 +40,8 @@ struct bench {
     struct stage *stage;
     bool drained;
     struct consumer end;
-    struct verdict answer; // of the end
     pthread_mutex_t lock;
+    struct verdict answer; // of the end
     uint64_t arrived[ARRIVED_MAX];
     unsigned arrived_count;
     unsigned finals[FAKE_VERDICTS], helds;
@@ -52,15 +53,34 @@ static void end_take(struct consumer *self, struct delivery d)
     pthread_mutex_lock(&b->lock);
     assert_true(b->arrived_count < ARRIVED_MAX);
     b->arrived[b->arrived_count++] = d.batch->sample_count;
+    const struct verdict answer = b->answer;
     pthread_mutex_unlock(&b->lock);
-    delivery_end(&d, b->answer.kind != VERDICT_OK ? &b->answer : NULL);
+    delivery_end(&d, &answer);
+}
+
+static void set_answer(struct bench *b, enum verdict_kind kind, bool tried)
+{
+    pthread_mutex_lock(&b->lock);
+    b->answer = verdict_make(kind, "as told");
+    b->answer.tried = tried;
+    pthread_mutex_unlock(&b->lock);
+}
+
+// While it wants what comes to be offered again.
+static bool end_has_room(struct consumer *self, struct verdict *refusal)
+{
+    struct bench *b = CONTAINER_OF(self, struct bench, end);
+    pthread_mutex_lock(&b->lock);
+    *refusal = b->answer;
+    pthread_mutex_unlock(&b->lock);
+    return refusal->kind == VERDICT_OK;
 }
 
 static enum err_code join(struct processor *self, struct batch *const *batches, size_t count, struct batch ***out,
                           size_t *count_out, struct err *e)
 {
     const struct joiner *j = (const struct joiner *)self;
-    if (count > 1 && j->rc != ERR_OK)
+    if ((count > 1 || j->fails_alone) && j->rc != ERR_OK)
         return err_set(e, j->rc, "told to fail");
     *out = mem_try_array(1, sizeof(struct batch *));
     assert_non_null(*out);
@@ -89,23 +109,25 @@ static void bench_open(struct bench *b, struct processor_hold hold)
         .hold = hold};
     b->instance = (struct instance){.plan = &b->plan, .component = &b->joiner.processor.component};
     b->end.take = end_take;
+    b->end.has_room = end_has_room;
     pthread_mutex_init(&b->lock, NULL);
     b->stage = stage_create(&b->instance, "profiles", &b->end);
 }
 
 static void bench_drain(struct bench *b)
 {
-    stage_drain(b->stage);
+    if (!b->drained)
+        stage_drain(b->stage);
     b->drained = true;
-    while (workers_busy(b->workers) != 0)
+    while (workers_busy(b->workers) != 0 || !stage_idle(b->stage))
         loop_step(&b->loop.uv);
     uv_run(&b->loop.uv, UV_RUN_NOWAIT);
 }
 
 static void bench_close(struct bench *b)
 {
-    if (!b->drained)
-        bench_drain(b);
+    bench_drain(b);
+    stage_close(b->stage);
     workers_stop(b->workers);
     loop_stop(&b->loop);
     loop_fini(&b->loop);
@@ -275,7 +297,7 @@ static void test_verdicts_reach_all(void **state)
     for (int kind = VERDICT_RETRY; kind <= VERDICT_REFUSED; kind++) {
         struct bench b;
         bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .enough = 6});
-        b.answer = verdict_make((enum verdict_kind)kind, "as told");
+        set_answer(&b, (enum verdict_kind)kind, false);
         for (int i = 0; i < 3; i++)
             give(&b, 2);
         wait_arrived(&b, 3);
@@ -410,6 +432,124 @@ static void test_many_keys_in_one(void **state)
     bench_close(&b);
 }
 
+// While nothing comes, either: what is held may be why.
+static void test_budget_that_fills_meanwhile(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR});
+    give(&b, 2);
+    settle(&b);
+    assert_true(budget_try_take(&b.budget, b.budget.limit / 2));
+    wait_arrived(&b, 1);
+    assert_int_equal(flushes(&b, "memory"), 1);
+    budget_give(&b.budget, b.budget.limit / 2);
+    bench_close(&b);
+}
+
+// --- a processor that keeps ---
+
+// Senders hear at once that it is held; what became of it, when it is known.
+static void test_keeps(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .keeps = true, .enough = 10});
+    give(&b, 3);
+    give(&b, 4);
+    settle(&b);
+    assert_int_equal(b.helds, 2);
+    assert_int_equal(b.arrived_count, 0);
+    assert_int_equal(atomic_load(&b.budget.used), 2 * CHARGE);
+    give(&b, 5);
+    wait_arrived(&b, 3);
+    assert_int_equal(b.arrived_count, 1);
+    assert_int_equal(b.arrived[0], 12);
+    assert_int_equal(b.helds, 3);
+    assert_int_equal(b.finals[VERDICT_OK], 3);
+    bench_close(&b);
+}
+
+// They will not send it again.
+static void test_what_is_kept_is_offered_again(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .keeps = true, .enough = 6});
+    set_answer(&b, VERDICT_RETRY, false);
+    for (int i = 0; i < 3; i++)
+        give(&b, 2);
+    settle(&b);
+    assert_int_equal(b.arrived_count, 1);
+    assert_int_equal(b.helds, 3);
+    assert_int_equal(b.finals[VERDICT_RETRY], 0);
+    assert_false(stage_idle(b.stage));
+    assert_true(atomic_load(&b.budget.used) > 0);
+    stage_drain(b.stage); // it comes sooner then
+    b.drained = true;
+    set_answer(&b, VERDICT_OK, false);
+    wait_arrived(&b, 3);
+    assert_int_equal(b.arrived_count, 2);
+    assert_int_equal(b.arrived[1], 6);
+    assert_int_equal(b.finals[VERDICT_OK], 3);
+    assert_true(stage_idle(b.stage));
+    bench_close(&b);
+}
+
+// Whoever comes to be refused, or tried, is not.
+static void test_what_is_kept_ends_once(void **state)
+{
+    (void)state;
+    for (int kind = VERDICT_RETRY; kind <= VERDICT_REFUSED; kind++) {
+        struct bench b;
+        bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .keeps = true, .enough = 6});
+        set_answer(&b, (enum verdict_kind)kind, true);
+        for (int i = 0; i < 3; i++)
+            give(&b, 2);
+        wait_arrived(&b, 3);
+        assert_int_equal(b.arrived_count, 1);
+        assert_int_equal(b.helds, 3);
+        assert_int_equal(b.finals[kind], 3);
+        bench_close(&b);
+    }
+}
+
+static void test_what_is_kept_and_cannot_be_joined(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .keeps = true, .enough = 6});
+    b.joiner.rc = ERR_MEMORY;
+    b.joiner.fails_alone = true;
+    for (int i = 0; i < 3; i++)
+        give(&b, 2);
+    wait_arrived(&b, 3);
+    assert_int_equal(b.arrived_count, 3); // as they came
+    assert_int_equal(b.finals[VERDICT_OK], 3);
+    assert_int_equal(counter(&b, "profrelay_processor_failed_items", METRIC_COUNTER), 6);
+    bench_close(&b);
+}
+
+// Room that was charged for it is not in the way of what it becomes, and is charged again after a refusal.
+static void test_kept_within_a_full_budget(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .keeps = true, .enough = 1});
+    size_t rest = b.budget.limit - CHARGE;
+    assert_true(budget_try_take(&b.budget, rest));
+    set_answer(&b, VERDICT_RETRY, false);
+    give(&b, 2);
+    settle(&b);
+    assert_int_equal(b.helds, 1);
+    assert_int_equal(atomic_load(&b.budget.used), b.budget.limit);
+    set_answer(&b, VERDICT_OK, false);
+    bench_drain(&b);
+    assert_int_equal(b.finals[VERDICT_OK], 1);
+    budget_give(&b.budget, rest);
+    bench_close(&b);
+}
+
 static void *feed(void *arg)
 {
     struct bench *b = arg;
@@ -418,12 +558,11 @@ static void *feed(void *arg)
     return NULL;
 }
 
-static void test_many_threads(void **state)
+static void many_threads(bool keeps)
 {
-    (void)state;
     struct bench b;
     pthread_t threads[THREADS];
-    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .enough = 7});
+    bench_open(&b, (struct processor_hold){.longest_nanos = HOUR, .keeps = keeps, .enough = 7});
     b.budget.limit = (size_t)1 << 30;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, feed, &b), 0);
@@ -440,6 +579,13 @@ static void test_many_threads(void **state)
     bench_close(&b);
 }
 
+static void test_many_threads(void **state)
+{
+    (void)state;
+    many_threads(false);
+    many_threads(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +597,12 @@ int main(void)
         cmocka_unit_test(test_verdicts_reach_all),
         cmocka_unit_test(test_failing_join),
         cmocka_unit_test(test_full_budget),
+        cmocka_unit_test(test_budget_that_fills_meanwhile),
+        cmocka_unit_test(test_keeps),
+        cmocka_unit_test(test_what_is_kept_is_offered_again),
+        cmocka_unit_test(test_what_is_kept_ends_once),
+        cmocka_unit_test(test_what_is_kept_and_cannot_be_joined),
+        cmocka_unit_test(test_kept_within_a_full_budget),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_most_groups),
         cmocka_unit_test(test_many_keys_in_one),

@@ -58,8 +58,8 @@ static void test_all_hear_held_then_final(void **state)
     for (size_t i = 0; i < MEMBERS; i++)
         assert_null(j.members[i].batch);
     shared_run(&j.shared);
-    assert_told(&j, 0, 0, VERDICT_OK); // nothing is promised before it is held
-    assert_int_equal(atomic_load(&j.shared.budget.used), MEMBERS * CHARGE + JOINT_CHARGE);
+    assert_told(&j, 0, 0, VERDICT_OK);                                  // nothing is promised before it is held
+    assert_int_equal(atomic_load(&j.shared.budget.used), JOINT_CHARGE); // in place of the members'
     joined_send(&j);
     assert_told(&j, 1, 0, VERDICT_OK);
     assert_int_equal(atomic_load(&j.shared.budget.used), 100);
@@ -190,6 +190,68 @@ static void test_refused_before_it_is_held(void **state)
     joined_close(&j);
 }
 
+// While another pipeline has the batch of a member, its charge stays.
+static void test_charge_of_what_others_have(void **state)
+{
+    (void)state;
+    struct joined j;
+    joined_open(&j, 1000);
+    struct delivery branch = delivery_share(&j.members[0]);
+    joined_make(&j);
+    assert_int_equal(atomic_load(&j.shared.budget.used), CHARGE + JOINT_CHARGE);
+    delivery_end(&branch, NULL);
+    joined_send(&j);
+    assert_int_equal(atomic_load(&j.shared.budget.used), 100);
+    peer_answer(&j.peer, VERDICT_OK);
+    shared_run(&j.shared);
+    joined_close(&j);
+}
+
+// The joint one is on its way: a full queue of the other pipeline must not make the member come again.
+static void full_queue_beside(bool joint_has_queue)
+{
+    struct joined j;
+    struct peer other;
+    struct told told[2];
+    joined_open(&j, 1000);
+    j.peer.settings.enabled = joint_has_queue;
+    peer_prepare(&other, &j.shared, "fake/b");
+    other.settings.queue_size = 1;
+    peer_open(&other);
+    for (size_t i = 0; i < COUNT_OF(told); i++) { // one is being sent, one waits
+        offer(&other, &told[i], 10, 1);
+        shared_run(&j.shared);
+    }
+    struct delivery branch = delivery_share(&j.members[0]);
+    ticket_add_record(branch.ticket, other.queue, new_record(10, 1));
+    delivery_end(&branch, NULL);
+    joined_make(&j);
+    joined_send(&j);
+    peer_answer(&j.peer, VERDICT_OK);
+    shared_run(&j.shared);
+    while (other.send_count > 0) {
+        peer_answer(&other, VERDICT_OK);
+        shared_run(&j.shared);
+    }
+    assert_int_equal(other.attempts, 3);
+    assert_int_equal(peer_counter(&other, ENQUEUE_FAILED), 0);
+    assert_told(&j, 1, 1, VERDICT_OK);
+    peer_close(&other);
+    joined_close(&j);
+}
+
+static void test_full_queue_beside(void **state)
+{
+    (void)state;
+    full_queue_beside(true);
+}
+
+static void test_full_queue_beside_one_without_a_queue(void **state)
+{
+    (void)state;
+    full_queue_beside(false);
+}
+
 static void test_joints_of_joints(void **state)
 {
     (void)state;
@@ -237,6 +299,9 @@ int main(void)
         cmocka_unit_test(test_partial_is_shared),
         cmocka_unit_test(test_other_branches_of_a_member),
         cmocka_unit_test(test_refused_before_it_is_held),
+        cmocka_unit_test(test_charge_of_what_others_have),
+        cmocka_unit_test(test_full_queue_beside),
+        cmocka_unit_test(test_full_queue_beside_one_without_a_queue),
         cmocka_unit_test(test_joints_of_joints),
         cmocka_unit_test(test_out_of_memory_takes_nothing),
     };

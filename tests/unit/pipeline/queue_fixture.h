@@ -85,6 +85,7 @@ struct peer {
         bool drops; // something
         enum err_code rc;
     } split;
+    bool split_is_cut;
     _Atomic unsigned splits;
 };
 
@@ -112,7 +113,8 @@ static inline enum err_code on_peer_split(void *arg, const struct record *r, con
         return err_set(e, p->split.rc, "told to fail");
     for (size_t i = 0; i < p->split.parts; i++) {
         struct record *part = new_record(r->len / p->split.parts + 5, r->samples / p->split.parts);
-        part->is_part = true;
+        part->is_part = !p->split_is_cut;
+        part->was_cut = p->split_is_cut;
         record_list_add(out, part);
     }
     if (p->split.drops)

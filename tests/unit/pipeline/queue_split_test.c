@@ -220,6 +220,82 @@ static void what_cannot_be_read_is_made_anew(void **state)
     end_peer(&p);
 }
 
+static void answer_faulty(struct peer *p)
+{
+    struct verdict v = verdict_make(VERDICT_REFUSED, "no period, as told");
+    v.faulty = true;
+    send_done(p->sends[--p->send_count], &v);
+}
+
+// A peer that finds something in it wrong has the rest, and whoever waits hears how much it has not.
+static void what_is_faulty_is_cut_out(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told t;
+    open_peer(&s, &p, 1000);
+    p.split_is_cut = true;
+    struct delivery d = begin_delivery(&s, &t, 0);
+    struct record *r = new_record(90, 30);
+    r->is_divisible = true;
+    ticket_add_record(d.ticket, p.queue, r);
+    delivery_end(&d, NULL);
+    run_until_attempts(&p, 1);
+    answer_faulty(&p);
+    run_until_attempts(&p, 2);
+    answer_faulty(&p); // of one resource
+    run_until_attempts(&p, 3);
+    peer_answer(&p, VERDICT_OK);
+    run_until_final(&t);
+    assert_int_equal(atomic_load(&p.splits), 1);
+    assert_int_equal(t.verdict.kind, VERDICT_PARTIAL);
+    assert_int_equal(t.verdict.rejected_profiles, 2);
+    assert_string_equal(t.verdict.text, "no period, as told");
+    assert_int_equal(peer_counter(&p, SENT), 15);
+    assert_int_equal(peer_counter(&p, SEND_FAILED), 15);
+    end_peer(&p);
+}
+
+static void all_of_it_is_faulty(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told t;
+    open_peer(&s, &p, 1000);
+    p.split_is_cut = true;
+    struct delivery d = begin_delivery(&s, &t, 0);
+    struct record *r = new_record(90, 30);
+    r->is_divisible = true;
+    ticket_add_record(d.ticket, p.queue, r);
+    delivery_end(&d, NULL);
+    for (size_t i = 1; i <= 3; i++) {
+        run_until_attempts(&p, i);
+        answer_faulty(&p);
+    }
+    run_until_final(&t);
+    assert_int_equal(t.verdict.kind, VERDICT_REFUSED);
+    assert_string_equal(t.verdict.text, "no period, as told");
+    end_peer(&p);
+}
+
+static void a_single_resource_is_not_cut(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told t;
+    open_peer(&s, &p, 1000);
+    offer(&p, &t, 90, 30);
+    run_until_attempts(&p, 1);
+    answer_faulty(&p);
+    run_until_final(&t);
+    assert_int_equal(t.verdict.kind, VERDICT_REFUSED);
+    assert_int_equal(p.attempts, 1);
+    end_peer(&p);
+}
+
 // Parts were admitted with the whole: they need no room, but take it.
 static void a_full_queue(void **state)
 {
@@ -380,6 +456,9 @@ int main(void)
         cmocka_unit_test(without_memory_it_is_tried_again),
         cmocka_unit_test(what_cannot_be_split_is_refused),
         cmocka_unit_test(what_cannot_be_read_is_made_anew),
+        cmocka_unit_test(what_is_faulty_is_cut_out),
+        cmocka_unit_test(all_of_it_is_faulty),
+        cmocka_unit_test(a_single_resource_is_not_cut),
         cmocka_unit_test(a_full_queue),
         cmocka_unit_test(the_oldest_may_be_a_part),
         cmocka_unit_test(a_queue_that_is_off),

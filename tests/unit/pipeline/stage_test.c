@@ -8,6 +8,7 @@
 
 #include "pipeline/stage.h"
 #include "tests/support/fake_modules.h"
+#include "tests/support/fake_origin.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -136,6 +137,69 @@ static void test_passes_and_counts(void **state)
     stage_destroy(&s);
     assert_null(s);
     bench_close(&b);
+}
+
+struct asked {
+    unsigned times;
+    struct sender sender;
+};
+
+// Those of an odd number of samples; who asked is noted behind the module.
+struct asking_module {
+    struct processor_module module;
+    struct asked asked;
+};
+
+static bool wants_odd(struct processor *self, const struct batch *b, const struct sender *from)
+{
+    struct asked *asked = &CONTAINER_OF(self->module, struct asking_module, module)->asked;
+    assert_true(batch_is_unread(b));
+    asked->times++;
+    asked->sender = *from;
+    return b->sample_count % 2 == 1;
+}
+
+static enum err_code leave_alone(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
+{
+    (void)self, (void)batch, (void)from, (void)e;
+    return ERR_OK;
+}
+
+static void test_opens_what_is_wanted(void **state)
+{
+    (void)state;
+    static const struct {
+        bool takes_unread, asks;
+        uint32_t samples;
+        unsigned asked, reads;
+    } cases[] = {{false, true, 4, 0, 1}, {true, false, 5, 0, 0}, {true, true, 4, 1, 0}, {true, true, 5, 1, 1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct bench b;
+        struct fake_origin *origin;
+        bench_open(&b, "fake", "{}");
+        struct processor *p = (struct processor *)b.instance.component;
+        const struct processor_module *before = p->module;
+        struct asking_module m = {.module = {.process = leave_alone}};
+        m.module.wants_samples = cases[i].asks ? wants_odd : NULL;
+        p->module = &m.module;
+        p->takes_unread = cases[i].takes_unread;
+        struct stage *s = stage_create(&b.instance, "profiles", &b.end);
+        const struct waiter waiter = {.sender = {{[15] = 7}}, .loop = &b.loop, .on_verdict = on_verdict, .arg = &b};
+        struct batch *whole = fake_batch(cases[i].samples), *unread = fake_unread_batch(whole, 100, &origin);
+        struct origin *kept = origin_ref(&origin->origin);
+        consumer_take(stage_consumer(s), delivery_create(unread, &waiter, &b.budget, 0));
+        assert_int_equal(b.arrived_count, 1);
+        assert_int_equal(m.asked.times, cases[i].asked);
+        assert_int_equal(m.asked.sender.address[15], cases[i].asked > 0 ? 7 : 0);
+        assert_int_equal(origin->reads, cases[i].reads);
+        origin_unref(&kept);
+        batch_unref(&whole);
+        workers_stop(b.workers);
+        uv_run(&b.loop.uv, UV_RUN_NOWAIT);
+        stage_destroy(&s);
+        p->module = before;
+        bench_close(&b);
+    }
 }
 
 static void test_drops_and_failures(void **state)
@@ -273,9 +337,10 @@ static void test_admits_or_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes_and_counts),      cmocka_unit_test(test_drops_and_failures),
-        cmocka_unit_test(test_serial_keeps_the_order), cmocka_unit_test(test_serial_never_two_at_once),
-        cmocka_unit_test(test_the_sender_is_told),     cmocka_unit_test(test_admits_or_refuses),
+        cmocka_unit_test(test_passes_and_counts),        cmocka_unit_test(test_opens_what_is_wanted),
+        cmocka_unit_test(test_drops_and_failures),       cmocka_unit_test(test_serial_keeps_the_order),
+        cmocka_unit_test(test_serial_never_two_at_once), cmocka_unit_test(test_the_sender_is_told),
+        cmocka_unit_test(test_admits_or_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,23 @@ static void test_timestamps_count_and_give_the_range(void **state)
     batch_unref(&b);
 }
 
+// A sample without a value among others with one counts its time stamps, too.
+static void test_mixed_shapes(void **state)
+{
+    (void)state;
+    static const struct sample first[] =
+        {{.stack = 1, .no_value = true, .timestamps = {500, 700}, .timestamp_count = 2},
+         {.stack = 1, .value = 40, .timestamps = {600}, .timestamp_count = 1}},
+                               second[] = {{.stack = 1, .value = 100}};
+    const struct spec specs[] = {{"a", "cpu", 450, 0, 0, NULL, first, 2}, {"a", "cpu", 450, 0, 0, NULL, second, 1}};
+    struct batch *b = aggregated(specs, 2);
+    const struct profile *p = only_profile(b);
+    assert_int_equal(p->columns->sample_count, 1);
+    assert_int_equal(p->observations->values[0], 142);
+    assert_int_equal(p->duration_nanos, 250);
+    batch_unref(&b);
+}
+
 static void test_unknown_times_stay_unknown(void **state)
 {
     (void)state;
@@ -237,7 +254,7 @@ static wide total(const struct batch *b)
                     observations_values(o, i, &start, &count);
                     for (uint32_t v = 0; v < count; v++)
                         sum += o->values[start + v];
-                    if (o->values == NULL) {
+                    if (count == 0) {
                         observations_timestamps(o, i, &start, &count);
                         sum += count;
                     }
@@ -331,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_equal_stacks_are_summed),
         cmocka_unit_test(test_overflow_is_exact),
         cmocka_unit_test(test_timestamps_count_and_give_the_range),
+        cmocka_unit_test(test_mixed_shapes),
         cmocka_unit_test(test_unknown_times_stay_unknown),
         cmocka_unit_test(test_times_at_the_end_of_time),
         cmocka_unit_test(test_what_differs_is_not_summed),
