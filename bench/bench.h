@@ -47,10 +47,13 @@ void bench_stages(const char *input_name, struct bytes file); // decode, encode,
 void bench_scaling(bool quick);
 void bench_processors(void);
 void bench_sample_processors(void);
+void bench_k8s_attributes(void);
+void bench_kubernetes(void); // a list of pods, what is kept of it, looking up
 struct arena;
 struct processor;
 struct processor_module;
 struct processor *bench_create_processor(struct arena *arena, const struct processor_module *m, const char *yaml);
+void bench_destroy_processor(struct processor *p);
 // With the program at `path`: import end to end against the floor, start time, idle memory.
 void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file);
 void bench_start(const char *path);

@@ -78,7 +78,8 @@ int main(int argc, char **argv)
 {
     char program[4096];
     if (has(argc, argv, "--help")) {
-        puts("usage: ./dev bench [--json] [--quick] [--only stages|processors|transports|pyroscope|start|scaling]\n"
+        puts("usage: ./dev bench [--json] [--quick] [--only "
+             "stages|processors|kubernetes|transports|pyroscope|start|scaling]\n"
              "Exit code 1 if a limit does not hold. --quick: scaling to 100k samples only, transports half a second "
              "each.");
         return 0;
@@ -98,6 +99,8 @@ int main(int argc, char **argv)
     }
     if (all || has(argc, argv, "processors"))
         bench_processors();
+    if (all || has(argc, argv, "kubernetes"))
+        bench_kubernetes();
     if (all || has(argc, argv, "transports"))
         bench_transports(path, has(argc, argv, "--quick"));
     if (all || has(argc, argv, "pyroscope"))

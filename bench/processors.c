@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "processors/processors.h"
 #include "profile/builder.h"
+#include "tests/support/fake_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,17 @@ struct bench_processor {
     size_t batch_count;
 };
 
+// What components of a service share, as far as processors need it.
+static const struct component_env *bench_env(struct arena *arena)
+{
+    struct component_env *env = arena_alloc(arena, sizeof *env);
+    env->budget = arena_alloc(arena, sizeof *env->budget);
+    env->clock = &clock_system;
+    env->metrics = metrics_create();
+    budget_init(env->budget, SIZE_MAX / 4);
+    return env;
+}
+
 struct processor *bench_create_processor(struct arena *arena, const struct processor_module *m, const char *yaml)
 {
     struct config_errors errors;
@@ -58,8 +70,16 @@ struct processor *bench_create_processor(struct arena *arena, const struct proce
     config_errors_fini(&errors);
     struct processor *p = arena_alloc(arena, m->module.instance_size);
     p->module = m;
+    p->component = (struct component){.kind = "processor", .id = m->module.type, .env = bench_env(arena)};
     CHECK(m->create(p, target.settings, &e) == ERR_OK);
     return p;
+}
+
+void bench_destroy_processor(struct processor *p)
+{
+    struct metrics *metrics = p->component.env->metrics;
+    p->module->destroy(p);
+    metrics_destroy(&metrics);
 }
 
 // --- one profile ---
@@ -133,26 +153,58 @@ static void run_processor(void *arg)
 }
 
 // `resources` of them in turns: with one, what is known from the time before is found again.
-static void measure(const struct processor_module *m, const char *yaml, uint32_t samples, size_t resources)
+static void measure_batches(struct processor *processor, const char *what, uint32_t samples, size_t resources)
 {
-    struct bench_processor p = {.batches = mem_try_array(resources, sizeof(struct batch *)), .batch_count = resources};
+    struct bench_processor p = {
+        .processor = processor, .batches = mem_try_array(resources, sizeof(struct batch *)), .batch_count = resources};
     char input[64], metric[64];
     CHECK(p.batches != NULL);
     for (size_t i = 0; i < resources; i++)
         p.batches[i] = make_batch(samples, (int64_t)i);
-    arena_init(&p.arena, 0);
-    p.processor = bench_create_processor(&p.arena, m, yaml);
     double seconds = best_cpu_seconds(RUNS, run_processor, &p) / (double)REPEATS;
     snprintf(input, sizeof input, "12 attributes, %u samples", samples);
-    snprintf(metric, sizeof metric, "%s, ten rules%s, us", m->module.type, resources > 1 ? ", all new" : "");
+    snprintf(metric, sizeof metric, "%s, %s%s, us", processor->module->module.type, what,
+             resources > 1 ? ", all new" : "");
     const double limit = resources > 1 ? 0 : MAX_MICROSECONDS;
     const struct row r = {"processors (one thread, best of 7)", input, metric, seconds * 1e6, limit, false};
     report_row(&r);
-    m->destroy(p.processor);
-    arena_fini(&p.arena);
     for (size_t i = 0; i < resources; i++)
         batch_unref(&p.batches[i]);
     free(p.batches);
+}
+
+static void measure(const struct processor_module *m, const char *yaml, const char *what, uint32_t samples,
+                    size_t resources)
+{
+    struct arena arena;
+    arena_init(&arena, 0);
+    struct processor *p = bench_create_processor(&arena, m, yaml);
+    measure_batches(p, what, samples, resources);
+    bench_destroy_processor(p);
+    arena_fini(&arena);
+}
+
+// --- what is found out first ---
+
+static bool is_ready(void *arg)
+{
+    struct processor *p = arg;
+    return p->module->ready(p, NULL) == ERR_OK;
+}
+
+static void measure_detection(uint32_t samples)
+{
+    struct fake_env env;
+    struct fake_component c;
+    struct err e;
+    CHECK(setenv("OTEL_RESOURCE_ATTRIBUTES", "cloud.provider=aws,cloud.region=eu-central-1,host.name=node-1", 1) == 0);
+    fake_env_init(&env, 1);
+    fake_component_init(&c, &env, KIND_PROCESSOR, &resource_detection_processor.module, "{}");
+    CHECK(fake_component_start(&c, &e) == ERR_OK);
+    fake_env_run_until(&env, is_ready, c.instance.component);
+    measure_batches((struct processor *)c.instance.component, "three attributes", samples, 1);
+    fake_component_fini(&c);
+    fake_env_fini(&env);
 }
 
 // --- what is put together ---
@@ -192,22 +244,65 @@ static void measure_join(const struct processor_module *m, uint32_t samples)
     snprintf(metric, sizeof metric, "%s, ns per %s", m->module.type, samples == 1 ? "profile" : "sample");
     const struct row r = {"processors (one thread, best of 7)", input, metric, nanos / samples, 0, false};
     report_row(&r);
-    m->destroy(j.processor);
+    bench_destroy_processor(j.processor);
     arena_fini(&arena);
     for (size_t i = 0; i < JOINED; i++)
         batch_unref(&batches[i]);
+}
+
+// --- what is let in ---
+
+static void run_admit(void *arg)
+{
+    struct bench_processor *p = arg;
+    for (int i = 0; i < REPEATS; i++) {
+        struct verdict refusal;
+        CHECK(p->processor->module->admit(p->processor, p->batches[(size_t)i % p->batch_count], &refusal));
+    }
+}
+
+static void measure_admit(const struct processor_module *m, const char *yaml, const char *what, size_t resources)
+{
+    struct bench_processor p = {.batches = mem_try_array(resources, sizeof(struct batch *)), .batch_count = resources};
+    char metric[64];
+    CHECK(p.batches != NULL);
+    for (size_t i = 0; i < resources; i++)
+        p.batches[i] = make_batch(1, (int64_t)i);
+    arena_init(&p.arena, 0);
+    p.processor = bench_create_processor(&p.arena, m, yaml);
+    double seconds = best_cpu_seconds(RUNS, run_admit, &p) / (double)REPEATS;
+    snprintf(metric, sizeof metric, "%s%s, ns per delivery", m->module.type, what);
+    const struct row r = {
+        "processors (one thread, best of 7)", "12 attributes, 1 profile", metric, seconds * 1e9, 0, false};
+    report_row(&r);
+    bench_destroy_processor(p.processor);
+    arena_fini(&p.arena);
+    for (size_t i = 0; i < resources; i++)
+        batch_unref(&p.batches[i]);
+    free(p.batches);
 }
 
 void bench_processors(void)
 {
     static const uint32_t sizes[] = {100, 100000};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        measure(&relabel_processor, relabel_yaml, sizes[i], 1);
-        measure(&resource_processor, resource_yaml, sizes[i], 1);
+        measure(&relabel_processor, relabel_yaml, "ten rules", sizes[i], 1);
+        measure(&resource_processor, resource_yaml, "ten rules", sizes[i], 1);
+        measure(&service_name_processor, "{}", "by executable", sizes[i], 1);
+        measure_detection(sizes[i]);
     }
-    measure(&relabel_processor, relabel_yaml, 10, REPEATS);
-    measure(&resource_processor, resource_yaml, 10, REPEATS);
+    measure(&relabel_processor, relabel_yaml, "ten rules", 10, REPEATS);
+    measure(&resource_processor, resource_yaml, "ten rules", 10, REPEATS);
     bench_sample_processors();
+    bench_k8s_attributes();
+    measure_admit(&memory_limiter_processor, "limit_mib: 100", "", 1);
+    measure_admit(&rate_limit_processor, "limits: [{attribute: service.name, profiles: 1000000000}]", "", 1);
+    measure_admit(&rate_limit_processor, "limits: [{attribute: process.pid, samples: 1000000000}]", ", 2000 values",
+                  REPEATS);
+    measure_admit(&rate_limit_processor,
+                  "limits: [{attribute: service.name, profiles: 1000000000, samples: 1000000000},"
+                  " {attribute: host.name, bytes: 1000000000000}]",
+                  ", two limits with bytes", 1);
     for (size_t i = 0; i < 2; i++) {
         measure_join(&batch_processor, i == 0 ? 1 : 10000);
         measure_join(&aggregate_processor, i == 0 ? 1 : 10000);

@@ -121,7 +121,7 @@ static void measure(size_t i, struct batch *b, unsigned repeats, const char *uni
     snprintf(metric, sizeof metric, "%s, ns per %s", cases[i].name, unit);
     report_row(
         &(struct row){"processors of samples (one thread, best of 7)", input, metric, seconds * 1e9 / per, 0, false});
-    cases[i].module->destroy(w.processor);
+    bench_destroy_processor(w.processor);
     arena_fini(&arena);
 }
 

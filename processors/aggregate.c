@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums profiles that come within a window: equal stacks with equal attributes become one sample. Senders wait for the
-// verdict on the whole, so nothing is lost between.
+// verdict on the whole, so nothing is lost between; if the window is longer than they can wait, it is a queue of its own.
 #include "profile/aggregate.h"
 #include "base/mem.h"
 #include "processors/processors.h"
@@ -25,7 +25,7 @@ static const struct field aggregate_fields[] = {
      .default_text = "1s",
      .min = (double)NANOS_PER_MS,
      .max = (double)(3600 * NANOS_PER_SECOND),
-     .help = "profiles that come within it are summed; their senders wait as long"},
+     .help = "profiles that come within it are summed; up to 2s, their senders wait; else, they are kept here"},
     {.name = "max_samples",
      .type = FIELD_INT,
      .offset = SETTING(max_samples),
@@ -46,7 +46,9 @@ static enum err_code create(struct processor *self, const void *settings, struct
 {
     (void)e;
     const struct aggregate_settings *s = settings;
-    self->hold = (struct processor_hold){.longest_nanos = s->window_nanos, .enough = (uint64_t)s->max_samples};
+    self->hold = (struct processor_hold){.longest_nanos = s->window_nanos,
+                                         .keeps = s->window_nanos > HOLD_WAITS_NANOS,
+                                         .enough = (uint64_t)s->max_samples};
     ((struct summer *)self)->keep = &s->keep;
     return ERR_OK;
 }
@@ -92,7 +94,7 @@ const struct processor_module aggregate_processor = {
     .module =
         {
             .type = "aggregate",
-            .help = "Sums profiles of one kind that come within a window; their senders wait for the whole.",
+            .help = "Sums profiles of one kind that come within a window.",
             .settings_size = sizeof(struct aggregate_settings),
             .instance_size = sizeof(struct summer),
             .fields = aggregate_fields,

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processors/attribute_levels.h"
 
+const char *const attribute_place_names[] = {[PLACE_RESOURCE] = "resource",
+                                             [PLACE_SCOPE] = "scope",
+                                             [PLACE_PROFILE] = "profile",
+                                             [PLACE_SAMPLE] = "sample",
+                                             NULL};
+
 struct run {
     const struct attribute_plan *plan;
     const struct batch *batch;
+    uint32_t resource;          // asked last, counted from 1
+    bool taken, taken_out;      // by include, by exclude, as far as the resource counts
     bool excluded;              // the part at hand, if its attributes match too
     struct attribute_edit edit; // of the last list
 };
@@ -13,8 +21,13 @@ static bool enter_part(struct run *run, uint32_t resource, const struct scope *s
 {
     const struct attribute_plan *plan = run->plan;
     const struct resource *r = run->batch->resources[resource];
-    run->excluded = plan->exclude != NULL && matcher_takes_part(plan->exclude, r, scope);
-    return plan->include == NULL || matcher_takes_part(plan->include, r, scope);
+    if (run->resource != resource + 1) {
+        run->taken = plan->include == NULL || matcher_takes_resource(plan->include, r);
+        run->taken_out = plan->exclude != NULL && matcher_takes_resource(plan->exclude, r);
+        run->resource = resource + 1;
+    }
+    run->excluded = run->taken_out && matcher_takes_scope(plan->exclude, scope);
+    return run->taken && (plan->include == NULL || matcher_takes_scope(plan->include, scope));
 }
 
 static bool enter_scope(void *arg, uint32_t resource, uint32_t scope)

@@ -7,6 +7,7 @@
 #include "processors/attribute_matcher.h"
 
 enum attribute_place { PLACE_RESOURCE, PLACE_SCOPE, PLACE_PROFILE, PLACE_SAMPLE };
+extern const char *const attribute_place_names[]; // for FIELD_ENUM
 
 struct attribute_plan {
     enum attribute_place place;

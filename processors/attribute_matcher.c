@@ -259,8 +259,10 @@ static bool takes_service(const struct attribute_matcher *m, const struct resour
     return found;
 }
 
-static bool takes_resource(const struct attribute_matcher *m, const struct resource *r)
+bool matcher_takes_resource(const struct attribute_matcher *m, const struct resource *r)
 {
+    if (!takes_service(m, r))
+        return false;
     for (size_t i = 0; i < m->resource_count; i++) {
         const struct key_value *item = key_values_find(r->attributes, r->attribute_count, m->resources[i].key);
         if (item == NULL || !takes_value(&m->resources[i], &item->value))
@@ -269,18 +271,13 @@ static bool takes_resource(const struct attribute_matcher *m, const struct resou
     return true;
 }
 
-static bool takes_scope(const struct attribute_matcher *m, const struct scope *s)
+bool matcher_takes_scope(const struct attribute_matcher *m, const struct scope *s)
 {
     bool found = m->library_count == 0;
     for (size_t i = 0; !found && s != NULL && i < m->library_count; i++)
         found = text_pattern_takes(&m->libraries[i].name, s->name) &&
                 text_pattern_takes(&m->libraries[i].version, s->version);
     return found;
-}
-
-bool matcher_takes_part(const struct attribute_matcher *m, const struct resource *r, const struct scope *s)
-{
-    return takes_service(m, r) && takes_resource(m, r) && takes_scope(m, s);
 }
 
 static bool takes_one(const struct attribute_match *m, const struct unit_attribute *list, uint32_t count)
@@ -295,6 +292,48 @@ bool matcher_takes_list(const struct attribute_matcher *m, const struct unit_att
 {
     for (size_t i = 0; i < m->attribute_count; i++)
         if (!takes_one(&m->attributes[i], list, count))
+            return false;
+    return true;
+}
+
+// --- sets ---
+
+enum answer { UNKNOWN, TAKEN, PASSED };
+
+bool matcher_memo_init(struct matcher_memo *memo, const struct attribute_matcher *m, const struct dictionary *d)
+{
+    const size_t conditions = m == NULL ? 0 : m->attribute_count;
+    *memo = (struct matcher_memo){mem_try_array(conditions, d->attribute_count), d->attribute_count};
+    if (memo->answers != NULL)
+        memset(memo->answers, UNKNOWN, conditions * d->attribute_count);
+    return memo->answers != NULL;
+}
+
+void matcher_memo_fini(struct matcher_memo *memo)
+{
+    free(memo->answers);
+    memo->answers = NULL;
+}
+
+static bool takes_member(const struct attribute_match *m, const struct dictionary *d, struct batch_range set,
+                         uint8_t *answers)
+{
+    for (uint32_t i = 0; i < set.count; i++) {
+        const uint32_t id = d->set_attributes[set.start + i];
+        if (!bytes_equal(d->strings[d->attributes[id].key], m->key))
+            continue;
+        if (answers[id] == UNKNOWN)
+            answers[id] = takes_value(m, &d->attributes[id].value) ? TAKEN : PASSED;
+        return answers[id] == TAKEN;
+    }
+    return false;
+}
+
+bool matcher_takes_set(const struct attribute_matcher *m, const struct dictionary *d, uint32_t set,
+                       struct matcher_memo *memo)
+{
+    for (size_t i = 0; i < m->attribute_count; i++)
+        if (!takes_member(&m->attributes[i], d, d->attribute_sets[set], memo->answers + i * memo->attribute_count))
             return false;
     return true;
 }

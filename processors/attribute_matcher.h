@@ -22,8 +22,19 @@ enum err_code matcher_create(const struct matcher_settings *s, struct attribute_
 void matcher_destroy(struct attribute_matcher **m); // *m may be NULL
 
 bool matcher_names_libraries(const struct attribute_matcher *m);
-// Services, resources and libraries. Without a scope libraries match nothing.
-bool matcher_takes_part(const struct attribute_matcher *m, const struct resource *r, const struct scope *s);
+bool matcher_takes_resource(const struct attribute_matcher *m, const struct resource *r); // services and resources
+bool matcher_takes_scope(const struct attribute_matcher *m, const struct scope *s);       // libraries; NULL has none
 bool matcher_takes_list(const struct attribute_matcher *m, const struct unit_attribute *list, uint32_t count);
+
+// The same of sets of one dictionary: each attribute is looked at once, however many sets have it.
+struct matcher_memo {
+    uint8_t *answers; // by condition and attribute
+    uint32_t attribute_count;
+};
+bool matcher_memo_init(struct matcher_memo *memo, const struct attribute_matcher *m,
+                       const struct dictionary *d) MUST_USE; // false: no memory; m may be NULL
+void matcher_memo_fini(struct matcher_memo *memo);
+bool matcher_takes_set(const struct attribute_matcher *m, const struct dictionary *d, uint32_t set,
+                       struct matcher_memo *memo);
 
 #endif

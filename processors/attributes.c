@@ -17,12 +17,6 @@ struct attributes_edit {
     struct attribute_plan plan;
 };
 
-static const char *const level_names[] = {[PLACE_RESOURCE] = "resource",
-                                          [PLACE_SCOPE] = "scope",
-                                          [PLACE_PROFILE] = "profile",
-                                          [PLACE_SAMPLE] = "sample",
-                                          NULL};
-
 #define SETTING(member) offsetof(struct attributes_settings, member)
 
 static const struct field attributes_fields[] = {
@@ -30,7 +24,7 @@ static const struct field attributes_fields[] = {
      .type = FIELD_ENUM,
      .offset = SETTING(level),
      .default_text = "sample",
-     .names = level_names,
+     .names = attribute_place_names,
      .help = "whose attributes are changed"},
     {.name = "actions",
      .type = FIELD_STRUCT_LIST,

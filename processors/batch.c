@@ -2,6 +2,7 @@
 // The Collector's `batch` processor: many small deliveries become one, and too large ones several. Senders wait for the
 // verdict on the whole, so nothing is lost between.
 #include "base/mem.h"
+#include "config/errors.h"
 #include "processors/processors.h"
 #include "profile/merge.h"
 
@@ -50,7 +51,7 @@ static const struct field batch_fields[] = {
      .default_text = "200ms",
      .min = 0,
      .max = (double)(3600 * NANOS_PER_SECOND),
-     .help = "the longest that anything waits, its sender with it; 0 = nothing waits"},
+     .help = "the longest that anything waits, its sender with it; more than 2s counts as 2s; 0 = nothing waits"},
     {.name = "sizer",
      .type = FIELD_ENUM,
      .offset = SETTING(sizer),
@@ -75,6 +76,11 @@ static const struct field batch_fields[] = {
 static void check_settings(const void *settings, const struct component_check *check)
 {
     const struct batch_settings *s = settings;
+    if (s->timeout_nanos > HOLD_WAITS_NANOS)
+        config_warning(
+            check->errors, check->at,
+            "%s: timeout: senders wait as long, and those that wait for more than 2s send again: it counts as 2s",
+            check->name);
     if (s->max_size == 0)
         return;
     if (s->sizer == HOLD_BYTES)
@@ -90,7 +96,7 @@ static enum err_code create(struct processor *self, const void *settings, struct
     (void)e;
     const struct batch_settings *s = settings;
     self->hold = (struct processor_hold){
-        .longest_nanos = s->timeout_nanos,
+        .longest_nanos = s->timeout_nanos < HOLD_WAITS_NANOS ? s->timeout_nanos : HOLD_WAITS_NANOS,
         .enough = (uint64_t)s->size,
         .sizer = (enum hold_sizer)s->sizer,
         .keys = &s->keys,

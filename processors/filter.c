@@ -3,15 +3,10 @@
 #include "base/mem.h"
 #include "processors/attribute_levels.h"
 #include "processors/filter_frames.h"
+#include "processors/filter_types.h"
 #include "processors/processors.h"
-#include "processors/text_pattern.h"
 #include "profile/merge.h"
 #include "profile/origin.h"
-
-struct type_settings {
-    int match_type;
-    struct config_strings include, exclude;
-};
 
 struct filter_settings {
     int level; // enum attribute_place
@@ -21,52 +16,22 @@ struct filter_settings {
     struct config_any profiles, profile_conditions;
 };
 
-struct pattern_list {
-    struct text_pattern *items;
-    size_t count;
-};
-
 struct filter {
     struct processor processor;
     enum attribute_place level;
     struct attribute_matcher *include, *exclude; // NULL = everything, nothing
-    struct pattern_list type_include, type_exclude;
+    struct type_rules types;
     struct frame_rules *frames; // NULL = none
 };
 
-static const char *const level_names[] = {[PLACE_RESOURCE] = "resource",
-                                          [PLACE_SCOPE] = "scope",
-                                          [PLACE_PROFILE] = "profile",
-                                          [PLACE_SAMPLE] = "sample",
-                                          NULL};
-
-#define TYPE_SETTING(member) offsetof(struct type_settings, member)
 #define SETTING(member) offsetof(struct filter_settings, member)
-
-static const struct field type_fields[] = {
-    {.name = "match_type",
-     .type = FIELD_ENUM,
-     .offset = TYPE_SETTING(match_type),
-     .default_text = "strict",
-     .names = text_pattern_types,
-     .help = "strict: equal to the type, or to type/unit; regexp: an expression (RE2) is found in type/unit"},
-    {.name = "include",
-     .type = FIELD_STRING_LIST,
-     .offset = TYPE_SETTING(include),
-     .help = "profiles of other sample types are dropped"},
-    {.name = "exclude",
-     .type = FIELD_STRING_LIST,
-     .offset = TYPE_SETTING(exclude),
-     .help = "profiles of these sample types are dropped"},
-    {.name = NULL},
-};
 
 static const struct field filter_fields[] = {
     {.name = "level",
      .type = FIELD_ENUM,
      .offset = SETTING(level),
      .default_text = "sample",
-     .names = level_names,
+     .names = attribute_place_names,
      .help = "what include and exclude drop, and whose attributes `attributes` means"},
     {.name = "include",
      .type = FIELD_STRUCT,
@@ -101,26 +66,6 @@ static const struct field filter_fields[] = {
 
 // --- settings ---
 
-static enum err_code make_patterns(const struct config_strings *from, int type, struct pattern_list *out, struct err *e)
-{
-    enum err_code rc = ERR_OK;
-    if (from->count > 0)
-        out->items = mem_alloc(from->count * sizeof *out->items);
-    while (rc == ERR_OK && out->count < from->count) {
-        rc = text_pattern_init(type, from->items[out->count], &out->items[out->count], e);
-        out->count++;
-    }
-    return rc;
-}
-
-static void drop_patterns(struct pattern_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        text_pattern_fini(&list->items[i]);
-    free(list->items);
-    *list = (struct pattern_list){0};
-}
-
 static void check_ottl(const struct component_check *check, const char *key, const struct config_any *any)
 {
     if (any->kind != CONFIG_ANY_UNSET)
@@ -140,16 +85,6 @@ static void check_matcher(const struct component_check *check, const char *key, 
     matcher_destroy(&m);
 }
 
-static void check_types(const struct component_check *check, const char *key, const struct config_strings *list,
-                        int type)
-{
-    struct pattern_list patterns = {0};
-    struct err e;
-    if (make_patterns(list, type, &patterns, &e) != ERR_OK)
-        check_error(check, key, "%s", e.text);
-    drop_patterns(&patterns);
-}
-
 static bool does_something(const struct filter_settings *s)
 {
     return s->include.given || s->exclude.given || s->sample_types.include.count + s->sample_types.exclude.count > 0 ||
@@ -166,8 +101,7 @@ static void check_settings(const void *settings, const struct component_check *c
     check_ottl(check, "profile_conditions", &s->profile_conditions);
     check_matcher(check, "include", &s->include, s->level);
     check_matcher(check, "exclude", &s->exclude, s->level);
-    check_types(check, "sample_types.include", &s->sample_types.include, s->sample_types.match_type);
-    check_types(check, "sample_types.exclude", &s->sample_types.exclude, s->sample_types.match_type);
+    type_rules_check(check, &s->sample_types);
     if (frame_rules_create(&s->frames, &frames, &e) != ERR_OK)
         check_error(check, "frames.drop", "%s", e.text);
     frame_rules_destroy(&frames);
@@ -179,19 +113,15 @@ static enum err_code create(struct processor *self, const void *settings, struct
 {
     struct filter *p = (struct filter *)self;
     const struct filter_settings *s = settings;
-    const struct type_settings *types = &s->sample_types;
     p->level = (enum attribute_place)s->level;
     enum err_code rc = matcher_create(&s->include, &p->include, e);
     if (rc == ERR_OK)
         rc = matcher_create(&s->exclude, &p->exclude, e);
     if (rc == ERR_OK)
-        rc = make_patterns(&types->include, types->match_type, &p->type_include, e);
-    if (rc == ERR_OK)
-        rc = make_patterns(&types->exclude, types->match_type, &p->type_exclude, e);
+        rc = type_rules_init(&s->sample_types, &p->types, e);
     if (rc == ERR_OK)
         rc = frame_rules_create(&s->frames, &p->frames, e);
-    self->takes_unread =
-        p->level == PLACE_RESOURCE && p->type_include.count + p->type_exclude.count == 0 && p->frames == NULL;
+    self->takes_unread = p->level == PLACE_RESOURCE && !type_rules_any(&p->types) && p->frames == NULL;
     return rc;
 }
 
@@ -200,48 +130,53 @@ static void destroy(struct processor *self)
     struct filter *p = (struct filter *)self;
     matcher_destroy(&p->include);
     matcher_destroy(&p->exclude);
-    drop_patterns(&p->type_include);
-    drop_patterns(&p->type_exclude);
+    type_rules_fini(&p->types);
     frame_rules_destroy(&p->frames);
 }
 
 // --- one list of attributes ---
 
+// How include and exclude answer for some attributes.
+struct answer {
+    bool known, included, excluded;
+};
+
 struct sift {
     const struct filter *p;
     const struct batch *batch;
-    // The part at hand, a resource or a scope: whether its samples and profiles can match at all.
-    uint32_t resource, scope, part; // parts are counted from 1
-    bool included, excluded;
-    struct set_decision {
-        uint32_t part;
-        bool kept;
-    } *decisions; // by attribute set
+    // The resource and the scope at hand, counted from 1: whether what is in them can match at all.
+    uint32_t resource, scope;
+    struct answer of_resource, of_scope;
+    struct answer of_list; // attributes of the scope
+    struct answer *sets;   // by attribute set
+    struct matcher_memo include, exclude;
     struct unit_attribute *list;
     size_t list_capacity;
     enum err_code code;
     struct err *e;
 };
 
-static void enter(struct sift *s, uint32_t resource, uint32_t scope, bool with_scope)
+static void enter_resource(struct sift *s, uint32_t resource)
 {
     const struct resource *r = s->batch->resources[resource];
-    const struct scope *at = with_scope ? r->scopes[scope] : NULL;
-    if (s->part != 0 && s->resource == resource && s->scope == scope)
+    if (s->resource == resource + 1)
         return;
-    s->resource = resource;
-    s->scope = scope;
-    s->part++;
-    s->included = s->p->include == NULL || matcher_takes_part(s->p->include, r, at);
-    s->excluded = s->p->exclude != NULL && matcher_takes_part(s->p->exclude, r, at);
+    s->resource = resource + 1;
+    s->scope = 0;
+    s->of_resource.included = s->p->include == NULL || matcher_takes_resource(s->p->include, r);
+    s->of_resource.excluded = s->p->exclude != NULL && matcher_takes_resource(s->p->exclude, r);
 }
 
-static bool keeps(const struct sift *s, const struct unit_attribute *list, uint32_t count)
+static void enter_scope(struct sift *s, uint32_t resource, uint32_t scope)
 {
-    const struct filter *p = s->p;
-    if (!s->included || (p->include != NULL && !matcher_takes_list(p->include, list, count)))
-        return false;
-    return !(s->excluded && matcher_takes_list(p->exclude, list, count));
+    const struct scope *at = s->batch->resources[resource]->scopes[scope];
+    enter_resource(s, resource);
+    if (s->scope == scope + 1)
+        return;
+    s->scope = scope + 1;
+    s->of_list.known = false;
+    s->of_scope.included = s->of_resource.included && (s->p->include == NULL || matcher_takes_scope(s->p->include, at));
+    s->of_scope.excluded = s->of_resource.excluded && matcher_takes_scope(s->p->exclude, at);
 }
 
 // After a failure what is asked does not matter any more.
@@ -251,26 +186,32 @@ static bool fail_memory(struct sift *s)
     return true;
 }
 
-static bool keeps_key_values(struct sift *s, const struct key_value *list, uint32_t count)
+static bool keeps(const struct answer *part, const struct answer *attributes)
+{
+    return part->included && attributes->included && !(part->excluded && attributes->excluded);
+}
+
+static bool answer_key_values(struct sift *s, const struct key_value *list, uint32_t count, struct answer *out)
 {
     void *items = s->list;
     if (!mem_try_grow(&items, &s->list_capacity, (size_t)count + 1, sizeof *s->list, SIZE_MAX))
-        return fail_memory(s);
+        return !fail_memory(s);
     s->list = items;
     for (uint32_t i = 0; i < count; i++)
         s->list[i] = (struct unit_attribute){.key = list[i].key, .value = list[i].value};
-    return keeps(s, s->list, count);
+    *out = (struct answer){true, s->p->include == NULL || matcher_takes_list(s->p->include, s->list, count),
+                           s->p->exclude != NULL && matcher_takes_list(s->p->exclude, s->list, count)};
+    return true;
 }
 
 static bool keeps_set(struct sift *s, uint32_t set)
 {
-    struct set_decision *v = &s->decisions[set];
-    if (v->part == s->part)
-        return v->kept;
-    if (!attribute_set_list(s->batch->dictionary, set, &s->list, &s->list_capacity))
-        return fail_memory(s);
-    *v = (struct set_decision){s->part, keeps(s, s->list, s->batch->dictionary->attribute_sets[set].count)};
-    return v->kept;
+    const struct dictionary *d = s->batch->dictionary;
+    struct answer *a = &s->sets[set];
+    if (!a->known)
+        *a = (struct answer){true, s->p->include == NULL || matcher_takes_set(s->p->include, d, set, &s->include),
+                             s->p->exclude != NULL && matcher_takes_set(s->p->exclude, d, set, &s->exclude)};
+    return keeps(&s->of_scope, a);
 }
 
 // --- levels ---
@@ -279,40 +220,21 @@ static enum err_code keep_resource(void *arg, uint32_t resource, uint32_t scope,
                                    struct err *e)
 {
     struct sift *s = arg;
+    struct answer attributes;
+    (void)scope;
     (void)e;
-    enter(s, resource, scope, false);
-    part->dropped = !keeps_key_values(s, part->list, part->count);
+    enter_resource(s, resource);
+    // Of libraries a resource has none: the settings were checked.
+    if (answer_key_values(s, part->list, part->count, &attributes))
+        part->dropped = !keeps(&s->of_resource, &attributes);
     return s->code;
 }
 
-static bool takes_type(const struct pattern_list *list, struct bytes type, struct bytes whole)
+static bool keeps_scope(struct sift *s, const struct scope *scope)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (text_pattern_takes(&list->items[i], whole) ||
-            (list->items[i].regex == NULL && text_pattern_takes(&list->items[i], type)))
-            return true;
-    return false;
-}
-
-static bool keeps_type(struct sift *s, struct value_type type)
-{
-    const struct pattern_list *include = &s->p->type_include, *exclude = &s->p->type_exclude;
-    const struct bytes name = s->batch->dictionary->strings[type.type], unit = s->batch->dictionary->strings[type.unit];
-    if (include->count + exclude->count == 0)
+    if (!s->of_list.known && !answer_key_values(s, scope->attributes, scope->attribute_count, &s->of_list))
         return true;
-    struct buf whole;
-    buf_init(&whole, name.len + unit.len + 1);
-    buf_add(&whole, name.data, name.len);
-    buf_add_byte(&whole, '/');
-    buf_add(&whole, unit.data, unit.len);
-    if (!buf_ok(&whole)) {
-        buf_fini(&whole);
-        return fail_memory(s);
-    }
-    bool kept = (include->count == 0 || takes_type(include, name, buf_bytes(&whole))) &&
-                !takes_type(exclude, name, buf_bytes(&whole));
-    buf_fini(&whole);
-    return kept;
+    return keeps(&s->of_scope, &s->of_list);
 }
 
 static bool keep_profile(void *arg, const struct batch *b, struct profile_position at)
@@ -320,13 +242,14 @@ static bool keep_profile(void *arg, const struct batch *b, struct profile_positi
     struct sift *s = arg;
     const struct scope *scope = b->resources[at.resource]->scopes[at.scope];
     const struct profile *p = &scope->profiles[at.profile];
+    const struct bytes *strings = b->dictionary->strings;
     if (s->code != ERR_OK)
         return true;
-    if (!keeps_type(s, p->sample_type))
+    if (!type_rules_keep(&s->p->types, strings[p->sample_type.type], strings[p->sample_type.unit]))
         return false;
-    enter(s, at.resource, at.scope, true);
+    enter_scope(s, at.resource, at.scope);
     if (s->p->level == PLACE_SCOPE)
-        return keeps_key_values(s, scope->attributes, scope->attribute_count);
+        return keeps_scope(s, scope);
     if (s->p->level == PLACE_PROFILE)
         return keeps_set(s, p->attribute_set);
     // Samples are asked for later; a profile without any is one with an empty list.
@@ -339,22 +262,35 @@ static bool keep_sample(void *arg, const struct batch *b, struct sample_position
     const struct columns *c = b->resources[at.resource]->scopes[at.scope]->profiles[at.profile].columns;
     if (s->code != ERR_OK)
         return true;
-    enter(s, at.resource, at.scope, true);
+    enter_scope(s, at.resource, at.scope);
     return keeps_set(s, c->attribute_sets == NULL ? 0 : c->attribute_sets[at.sample]);
 }
 
 // --- the steps ---
 
+static bool sift_sets(struct sift *s)
+{
+    const struct dictionary *d = s->batch->dictionary;
+    s->sets = mem_try_array(d->attribute_set_count, sizeof *s->sets);
+    if (s->sets == NULL || !matcher_memo_init(&s->include, s->p->include, d) ||
+        !matcher_memo_init(&s->exclude, s->p->exclude, d))
+        return false;
+    memset(s->sets, 0, d->attribute_set_count * sizeof *s->sets);
+    return true;
+}
+
 static enum err_code sift_init(struct sift *s, const struct filter *p, const struct batch *b, struct err *e)
 {
     *s = (struct sift){.p = p, .batch = b, .e = e};
-    if (batch_is_unread(b))
-        return ERR_OK;
-    s->decisions = mem_try_array(b->dictionary->attribute_set_count, sizeof *s->decisions);
-    if (s->decisions == NULL)
-        return attribute_no_memory(e);
-    memset(s->decisions, 0, b->dictionary->attribute_set_count * sizeof *s->decisions);
-    return ERR_OK;
+    return p->level == PLACE_RESOURCE || sift_sets(s) ? ERR_OK : attribute_no_memory(e);
+}
+
+static void sift_fini(struct sift *s)
+{
+    free(s->sets);
+    free(s->list);
+    matcher_memo_fini(&s->include);
+    matcher_memo_fini(&s->exclude);
 }
 
 static enum err_code drop_resources(struct sift *s, struct batch **b)
@@ -398,15 +334,14 @@ static enum err_code run_step(const struct filter *p, bool wanted, step_fn *step
     enum err_code rc = sift_init(&s, p, *b, e);
     if (rc == ERR_OK)
         rc = step(&s, b);
-    free(s.decisions);
-    free(s.list);
+    sift_fini(&s);
     return rc;
 }
 
 static enum err_code run_steps(const struct filter *p, struct batch **b, struct err *e)
 {
     const bool matches = p->include != NULL || p->exclude != NULL, resources = p->level == PLACE_RESOURCE;
-    const bool types = p->type_include.count + p->type_exclude.count > 0;
+    const bool types = type_rules_any(&p->types);
     enum err_code rc = run_step(p, matches && resources, drop_resources, b, e);
     if (rc == ERR_OK)
         rc = run_step(p, types || (matches && !resources), drop_profiles, b, e);

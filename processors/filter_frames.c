@@ -98,35 +98,36 @@ void frame_rules_destroy(struct frame_rules **r)
 
 // --- work ---
 
-// Answers by rule and function, and by rule and mapping.
-enum frame_decision { UNKNOWN, TAKEN, PASSED };
+// Answers by rule and text, two bits for each use of it: many functions may have the same long name.
+enum answer { UNKNOWN = 0, TAKEN = 1, PASSED = 2, ANSWER_BITS = 3 };
+enum text_use { USE_NAME = 0, USE_FILE = 2, USE_MAPPING = 4 }; // shifts
 
 struct frame_work {
     const struct frame_rules *rules;
-    uint8_t *functions, *mappings;
+    uint8_t *answers;
 };
 
-static bool takes_function(const struct frame_rule *rule, const struct dictionary *d, uint32_t id)
+static bool takes_text(const struct text_pattern *pattern, const struct dictionary *d, uint32_t id, enum text_use use,
+                       uint8_t *answers)
 {
-    const struct batch_function *f = &d->functions[id];
-    const struct bytes name = d->strings[f->name != 0 ? f->name : f->system_name];
-    return text_pattern_takes(&rule->name, name) && text_pattern_takes(&rule->file, d->strings[f->filename]);
+    if (pattern->any)
+        return true;
+    if ((answers[id] >> use & ANSWER_BITS) == UNKNOWN)
+        answers[id] |= (uint8_t)((text_pattern_takes(pattern, d->strings[id]) ? TAKEN : PASSED) << use);
+    return (answers[id] >> use & ANSWER_BITS) == TAKEN;
 }
 
 static bool rule_takes(const struct frame_work *w, size_t i, const struct dictionary *d, struct batch_frame frame)
 {
     const struct frame_rule *rule = &w->rules->items[i];
-    uint8_t *mapping = &w->mappings[i * d->mapping_count + frame.mapping];
-    uint8_t *function = &w->functions[i * d->function_count + frame.function];
-    if (*mapping == UNKNOWN)
-        *mapping = text_pattern_takes(&rule->mapping, d->strings[d->mappings[frame.mapping].filename]) ? TAKEN : PASSED;
-    if (*mapping == PASSED)
+    const struct batch_function *f = &d->functions[frame.function];
+    uint8_t *answers = w->answers + i * d->string_count;
+    if (!takes_text(&rule->mapping, d, d->mappings[frame.mapping].filename, USE_MAPPING, answers))
         return false;
     if (!frame.has_line)
         return rule->name.any && rule->file.any;
-    if (*function == UNKNOWN)
-        *function = takes_function(rule, d, frame.function) ? TAKEN : PASSED;
-    return *function == TAKEN;
+    return takes_text(&rule->name, d, f->name != 0 ? f->name : f->system_name, USE_NAME, answers) &&
+           takes_text(&rule->file, d, f->filename, USE_FILE, answers);
 }
 
 static bool drops(void *arg, const struct dictionary *d, struct batch_frame frame)
@@ -138,21 +139,14 @@ static bool drops(void *arg, const struct dictionary *d, struct batch_frame fram
     return false;
 }
 
-static uint8_t *make_decisions(size_t rules, uint32_t count)
-{
-    uint8_t *decisions = mem_try_array(rules, count);
-    if (decisions != NULL)
-        memset(decisions, UNKNOWN, rules * count);
-    return decisions;
-}
-
 enum err_code frame_rules_run(const struct frame_rules *r, struct batch **batch, struct err *e)
 {
     const struct dictionary *d = (*batch)->dictionary;
-    struct frame_work w = {r, make_decisions(r->count, d->function_count), make_decisions(r->count, d->mapping_count)};
-    enum err_code rc =
-        w.functions == NULL || w.mappings == NULL ? attribute_no_memory(e) : batch_drop_frames(batch, drops, &w, e);
-    free(w.functions);
-    free(w.mappings);
+    struct frame_work w = {r, mem_try_array(r->count, d->string_count)};
+    if (w.answers == NULL)
+        return attribute_no_memory(e);
+    memset(w.answers, UNKNOWN, r->count * d->string_count);
+    enum err_code rc = batch_drop_frames(batch, drops, &w, e);
+    free(w.answers);
     return rc;
 }

@@ -72,9 +72,11 @@ struct known_group {
 struct grouping {
     const struct groupbyattrs *p;
     const struct batch *batch;
-    uint32_t *found;  // by key: id of an attribute, 0 = none
-    void *groups;     // struct known_group[]
-    void *group_keys; // uint32_t[], key_count for each group
+    uint32_t *found;           // by key: id of an attribute, 0 = none
+    uint32_t *same;            // by attribute: the first with this key and value, 0 = not asked yet
+    struct index_table values; // of those that are the first
+    void *groups;              // struct known_group[]
+    void *group_keys;          // uint32_t[], key_count for each group
     size_t group_capacity, group_key_capacity;
     uint32_t group_count;
     struct index_table index;
@@ -83,17 +85,40 @@ struct grouping {
     bool moved; // some sample
 };
 
+// Units are lost, so attributes that differ in nothing else lead to the same resource; false = no memory.
+static bool find_same(struct grouping *g, uint32_t attribute, uint32_t *out)
+{
+    const struct batch_attribute *list = g->batch->dictionary->attributes, *a = &list[attribute];
+    const uint64_t hash = hash_mix(value_hash(&a->value), a->key);
+    uint32_t slot, id;
+    *out = g->same[attribute];
+    if (*out != 0)
+        return true;
+    if (!index_table_reserve(&g->values))
+        return false;
+    for (slot = index_table_start(&g->values, hash); index_table_next(&g->values, hash, &slot, &id);
+         index_table_skip(&g->values, &slot))
+        if (list[id].key == a->key && value_equal(&list[id].value, &a->value)) {
+            *out = g->same[attribute] = id;
+            return true;
+        }
+    index_table_insert(&g->values, hash, slot, attribute);
+    *out = g->same[attribute] = attribute;
+    return true;
+}
+
 // Puts the values that the set has; the set of the samples comes last and wins.
-static void find_keys(struct grouping *g, uint32_t set)
+static bool find_keys(struct grouping *g, uint32_t set)
 {
     const struct dictionary *d = g->batch->dictionary;
     const struct batch_range range = d->attribute_sets[set];
     for (uint32_t i = 0; i < range.count; i++) {
         const uint32_t attribute = d->set_attributes[range.start + i];
         const size_t key = index_of_key(g->p, d->strings[d->attributes[attribute].key]);
-        if (key < g->p->key_count)
-            g->found[key] = attribute;
+        if (key < g->p->key_count && !find_same(g, attribute, &g->found[key]))
+            return false;
     }
+    return true;
 }
 
 // The list of the resource with what was found, in g->list.
@@ -163,8 +188,8 @@ static enum err_code place(void *arg, struct regroup *regroup, struct regroup_ca
     const size_t size = g->p->key_count * sizeof *g->found;
     uint32_t slot, id;
     memset(g->found, 0, size);
-    find_keys(g, at.profile_set);
-    find_keys(g, at.sample_set);
+    if (!find_keys(g, at.profile_set) || !find_keys(g, at.sample_set))
+        return attribute_no_memory(e);
     const uint64_t hash = hash_mix(hash_bytes(g->found, size), at.resource + UINT64_C(1));
     if (!group_room(g))
         return attribute_no_memory(e);
@@ -224,11 +249,18 @@ static enum err_code remove_moved(const struct groupbyattrs *p, struct batch **b
 
 static enum err_code regroup(const struct groupbyattrs *p, struct batch **batch, bool *moved_out, struct err *e)
 {
-    struct grouping g = {.p = p, .batch = *batch, .found = mem_try_array(p->key_count, sizeof *g.found)};
+    const uint32_t attributes = (*batch)->dictionary->attribute_count;
+    struct grouping g = {.p = p, .batch = *batch};
     const struct regroup_rule rule = {place, &g};
-    enum err_code rc = g.found == NULL ? attribute_no_memory(e) : batch_regroup(batch, &rule, e);
+    g.found = mem_try_array(p->key_count, sizeof *g.found);
+    g.same = mem_try_array(attributes, sizeof *g.same);
+    if (g.same != NULL)
+        memset(g.same, 0, attributes * sizeof *g.same);
+    enum err_code rc = g.found == NULL || g.same == NULL ? attribute_no_memory(e) : batch_regroup(batch, &rule, e);
     *moved_out = g.moved;
     free(g.found);
+    free(g.same);
+    index_table_fini(&g.values);
     free(g.groups);
     free(g.group_keys);
     free(g.list);

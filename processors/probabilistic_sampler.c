@@ -106,6 +106,8 @@ static const struct field sampler_fields[] = {
      .offset = SETTING(fail_closed),
      .default_text = "true",
      .help = "a profile without from_attribute is dropped"},
+    {.name = "mode", .type = FIELD_IGNORED, .help = "how traces carry the percentage on"},
+    {.name = "sampling_precision", .type = FIELD_IGNORED, .help = "of what traces carry on"},
     {.name = "services",
      .type = FIELD_STRUCT_LIST,
      .offset = SETTING(services),
@@ -155,27 +157,50 @@ static void destroy(struct processor *self)
 
 enum { MAX_KEY_BYTES = 64 << 20 };
 
+// A place among all profiles, 0 to 1, the same on every machine.
+struct place {
+    bool known;
+    double at;
+};
+
+// What counts of the resource at hand, looked up once for all of its profiles.
+struct of_resource {
+    uint32_t resource;                   // counted from 1
+    uint64_t service;                    // hash of its name
+    double percentage;                   // without regard to sampling_priority
+    const struct value *from, *priority; // its attributes, NULL = none
+    struct hash128 attributes;
+    bool hashed;
+    struct place place; // by `from`
+};
+
 struct choice {
     struct sampler *p;
     const struct columns *last; // sample types of one file are chosen once
     bool last_kept;
+    struct of_resource r;
+    struct place *places; // by attribute: of from_attribute of profiles
     struct buf key;
     bool failed;
 };
 
-// An attribute of the profile, or else of its resource; NULL = neither.
-static const struct value *find(const struct batch *b, const struct resource *r, const struct profile *p,
-                                const char *name)
+// An attribute of the profile, 0 = it has none.
+static uint32_t find(const struct dictionary *d, const struct profile *p, const char *name)
 {
-    const struct dictionary *d = b->dictionary;
     const struct batch_range set = d->attribute_sets[p->attribute_set];
     const struct bytes key = bytes_from_text(name);
     for (uint32_t i = 0; i < set.count; i++) {
-        const struct batch_attribute *a = &d->attributes[d->set_attributes[set.start + i]];
-        if (bytes_equal(d->strings[a->key], key))
-            return &a->value;
+        const uint32_t id = d->set_attributes[set.start + i];
+        if (bytes_equal(d->strings[d->attributes[id].key], key))
+            return id;
     }
-    const struct key_value *found = key_values_find(r->attributes, r->attribute_count, key);
+    return 0;
+}
+
+static const struct value *find_in_resource(const struct resource *r, const char *name)
+{
+    const struct key_value *found =
+        name == NULL ? NULL : key_values_find(r->attributes, r->attribute_count, bytes_from_text(name));
     return found == NULL ? NULL : &found->value;
 }
 
@@ -185,21 +210,41 @@ static struct bytes service_of(const struct resource *r)
     return name != NULL && name->value.kind == VALUE_STRING ? name->value.bytes : (struct bytes){NULL, 0};
 }
 
-static double percentage_of(const struct sampler *p, const struct batch *b, const struct resource *r,
-                            const struct profile *profile)
+static double percentage_of_service(const struct sampler_settings *s, struct bytes service)
 {
-    const struct service_settings *services = p->settings.services.items;
-    const struct value *priority = NULL;
-    if (p->settings.sampling_priority != NULL)
-        priority = find(b, r, profile, p->settings.sampling_priority);
+    const struct service_settings *services = s->services.items;
+    for (size_t i = 0; i < s->services.count; i++)
+        if (bytes_equal_text(service, services[i].name))
+            return services[i].percentage;
+    return s->percentage;
+}
+
+static void enter_resource(struct choice *c, const struct batch *b, uint32_t resource)
+{
+    const struct sampler_settings *s = &c->p->settings;
+    const struct resource *r = b->resources[resource];
+    const struct bytes service = service_of(r);
+    if (c->r.resource == resource + 1)
+        return;
+    c->r = (struct of_resource){
+        .resource = resource + 1,
+        .service = hash_bytes(service.data, service.len),
+        .percentage = percentage_of_service(s, service),
+        .from = s->source == SOURCE_RECORD ? find_in_resource(r, s->from_attribute) : NULL,
+        .priority = find_in_resource(r, s->sampling_priority),
+    };
+}
+
+static double percentage_of(const struct choice *c, const struct dictionary *d, const struct profile *p)
+{
+    const char *name = c->p->settings.sampling_priority;
+    const uint32_t own = name == NULL ? 0 : find(d, p, name);
+    const struct value *priority = own != 0 ? &d->attributes[own].value : c->r.priority;
     if (priority != NULL && priority->kind == VALUE_INT)
         return (double)priority->integer;
     if (priority != NULL && priority->kind == VALUE_DOUBLE)
         return priority->number;
-    for (size_t i = 0; i < p->settings.services.count; i++)
-        if (bytes_equal_text(service_of(r), services[i].name))
-            return services[i].percentage;
-    return p->settings.percentage;
+    return c->r.percentage;
 }
 
 static void add_word(struct buf *out, uint64_t word)
@@ -208,39 +253,76 @@ static void add_word(struct buf *out, uint64_t word)
         buf_add_byte(out, (uint8_t)(word >> 8 * i));
 }
 
-static void add_origin(struct buf *out, const struct resource *r, const struct profile *p)
+static void begin_key(struct choice *c)
 {
-    add_word(out, p->time_nanos);
-    add_word(out, p->duration_nanos);
-    add_word(out, p->columns->sample_count);
-    for (uint32_t i = 0; i < r->attribute_count; i++) {
-        buf_add(out, r->attributes[i].key.data, r->attributes[i].key.len);
-        buf_add_byte(out, 0);
-        value_print(out, &r->attributes[i].value);
-        buf_add_byte(out, 0);
-    }
+    buf_clear(&c->key);
+    add_word(&c->key, (uint64_t)c->p->settings.hash_seed);
 }
 
-// Its place among all profiles, 0 to 1, the same on every machine; false if there is nothing to choose by.
+static double finish_key(struct choice *c)
+{
+    c->failed |= !buf_ok(&c->key);
+    return c->failed ? 0 : (double)(hash_content(c->key.data, c->key.len).low >> 11) * 0x1p-53;
+}
+
+static double place_of_value(struct choice *c, const struct value *v, struct place *known)
+{
+    if (!known->known) {
+        begin_key(c);
+        value_print(&c->key, v);
+        *known = (struct place){true, finish_key(c)};
+    }
+    return known->at;
+}
+
+static void hash_resource(struct choice *c, const struct resource *r)
+{
+    buf_clear(&c->key);
+    for (uint32_t i = 0; i < r->attribute_count; i++) {
+        buf_add(&c->key, r->attributes[i].key.data, r->attributes[i].key.len);
+        buf_add_byte(&c->key, 0);
+        value_print(&c->key, &r->attributes[i].value);
+        buf_add_byte(&c->key, 0);
+    }
+    c->failed |= !buf_ok(&c->key);
+    c->r.hashed = true;
+    if (!c->failed)
+        c->r.attributes = hash_content(c->key.data, c->key.len);
+}
+
+static double place_of_origin(struct choice *c, const struct resource *r, const struct profile *p)
+{
+    if (!c->r.hashed)
+        hash_resource(c, r);
+    begin_key(c);
+    add_word(&c->key, p->time_nanos);
+    add_word(&c->key, p->duration_nanos);
+    add_word(&c->key, p->columns->sample_count);
+    add_word(&c->key, c->r.attributes.low);
+    add_word(&c->key, c->r.attributes.high);
+    return finish_key(c);
+}
+
+// False if there is nothing to choose by.
 static bool place_of(struct choice *c, const struct batch *b, const struct resource *r, const struct profile *p,
                      double *out)
 {
     const struct sampler_settings *s = &c->p->settings;
-    const struct value *from = s->source == SOURCE_RECORD ? find(b, r, p, s->from_attribute) : NULL;
-    if (s->source == SOURCE_RECORD && from == NULL)
-        return false;
-    buf_clear(&c->key);
-    add_word(&c->key, (uint64_t)s->hash_seed);
-    if (from != NULL)
-        value_print(&c->key, from);
-    else if (p->has_profile_id)
+    const uint32_t own = s->source == SOURCE_RECORD ? find(b->dictionary, p, s->from_attribute) : 0;
+    if (own != 0) {
+        *out = place_of_value(c, &b->dictionary->attributes[own].value, &c->places[own]);
+    } else if (s->source == SOURCE_RECORD) {
+        if (c->r.from == NULL)
+            return false;
+        *out = place_of_value(c, c->r.from, &c->r.place);
+    } else if (p->has_profile_id) {
+        begin_key(c);
         buf_add(&c->key, p->profile_id, sizeof p->profile_id);
-    else
-        add_origin(&c->key, r, p);
-    c->failed |= !buf_ok(&c->key);
-    if (!c->failed)
-        *out = (double)(hash_content(c->key.data, c->key.len).low >> 11) * 0x1p-53;
-    return !c->failed;
+        *out = finish_key(c);
+    } else {
+        *out = place_of_origin(c, r, p);
+    }
+    return true;
 }
 
 static bool chooses(struct choice *c, const struct batch *b, const struct resource *r, const struct profile *profile)
@@ -249,12 +331,12 @@ static bool chooses(struct choice *c, const struct batch *b, const struct resour
     double place;
     if (!place_of(c, b, r, profile, &place))
         return !p->settings.fail_closed;
-    const double part = percentage_of(p, b, r, profile) / 100;
-    if (!(place < part))
-        return false;
+    const double part = percentage_of(c, b->dictionary, profile) / 100;
+    if (c->failed || !(place < part))
+        return c->failed;
     // Those that are left are evenly spread below `part`.
     return p->budget.profiles == 0 ||
-           sampler_budget_takes(&p->budget, service_of(r), clock_monotonic_nanos(p->processor.component.env->clock),
+           sampler_budget_takes(&p->budget, c->r.service, clock_monotonic_nanos(p->processor.component.env->clock),
                                 part < 1 ? place / part : place);
 }
 
@@ -265,20 +347,32 @@ static bool keep(void *arg, const struct batch *b, struct profile_position at)
     const struct profile *p = &r->scopes[at.scope]->profiles[at.profile];
     if (c->failed)
         return true;
+    enter_resource(c, b, at.resource);
     if (at.profile == 0 || p->columns != c->last)
         c->last_kept = chooses(c, b, r, p);
     c->last = p->columns;
     return c->last_kept;
 }
 
+static bool begin_choice(struct choice *c, struct sampler *p, const struct dictionary *d)
+{
+    const uint32_t count = p->settings.source == SOURCE_RECORD ? d->attribute_count : 0;
+    *c = (struct choice){.p = p, .places = mem_try_array(count, sizeof *c->places)};
+    buf_init(&c->key, MAX_KEY_BYTES);
+    for (uint32_t i = 0; c->places != NULL && i < count; i++)
+        c->places[i].known = false;
+    return c->places != NULL;
+}
+
 static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
     (void)from;
-    struct choice c = {.p = (struct sampler *)self};
-    struct batch *selected;
-    buf_init(&c.key, MAX_KEY_BYTES);
-    enum err_code rc = batch_select_profiles(*batch, keep, &c, &selected, e);
+    struct choice c;
+    struct batch *selected = NULL;
+    bool ok = begin_choice(&c, (struct sampler *)self, (*batch)->dictionary);
+    enum err_code rc = ok ? batch_select_profiles(*batch, keep, &c, &selected, e) : attribute_no_memory(e);
     buf_fini(&c.key);
+    free(c.places);
     if (rc == ERR_OK && c.failed)
         rc = attribute_no_memory(e);
     if (rc != ERR_OK) {

@@ -12,11 +12,16 @@ struct processor_module;
 
 enum hold_sizer { HOLD_SAMPLES, HOLD_PROFILES, HOLD_BYTES };
 
+// Senders do not wait for longer: a Collector gives up after 5 s, and sends again.
+#define HOLD_WAITS_NANOS (2 * NANOS_PER_SECOND)
+
 // How long deliveries wait for each other, so that a processor can join them. Their senders wait with them, and hear what
 // became of the whole.
 struct processor_hold {
     int64_t longest_nanos; // 0 = nothing waits
-    uint64_t enough;       // of what sizer counts: so much goes on at once; 0 = time alone counts
+    // Longer than a sender can wait (HOLD_WAITS_NANOS): it hears that what it sent is kept, here. Not of what takes_unread.
+    bool keeps;
+    uint64_t enough; // of what sizer counts: so much goes on at once; 0 = time alone counts
     enum hold_sizer sizer;
     const struct config_strings *keys; // attributes of resources; what differs in one is not joined. NULL = none
     uint64_t most_groups;              // at a time, or the oldest goes on; 0 = no bound
@@ -47,6 +52,9 @@ struct processor_module {
     // Changes *batch (replacing the reference), leaves it, or sets it to NULL to drop it on purpose. An error
     // is counted and logged by the driver; *batch must then be as it came.
     enum err_code (*process)(struct processor *self, struct batch **batch, const struct sender *from, struct err *e);
+    // Of one that takes_unread, asked before process with a batch that is unread: true = it is opened first, as not all that
+    // counts is to be seen from outside. NULL = it always is.
+    bool (*wants_samples)(struct processor *self, const struct batch *b, const struct sender *from);
     // Instead of process, of a processor that changes nothing: false = the delivery ends here with this verdict. Counted
     // by the driver. The batch may be unread, if takes_unread.
     bool (*admit)(struct processor *self, const struct batch *b, struct verdict *refusal);

@@ -8,10 +8,15 @@ static const struct module *const processors[] = {
     &batch_processor.module,
     &filter_processor.module,
     &groupbyattrs_processor.module,
+    &k8s_attributes_processor.module,
+    &memory_limiter_processor.module,
     &probabilistic_sampler_processor.module,
+    &rate_limit_processor.module,
     &redaction_processor.module,
     &relabel_processor.module,
     &resource_processor.module,
+    &resource_detection_processor.module,
+    &service_name_processor.module,
 };
 // clang-format on
 

@@ -4,10 +4,12 @@
 #include "base/mem.h"
 #include "processors/attribute_actions.h"
 #include "processors/processors.h"
-#include "processors/redaction_mask.h"
+#include "processors/redaction_rules.h"
+#include "profile/merge.h"
+#include "profile/origin.h"
 #include "profile/rewrite.h"
 
-enum summary { SUMMARY_SILENT, SUMMARY_INFO, SUMMARY_DEBUG };
+#include <inttypes.h>
 
 struct redaction_settings {
     bool allow_all_keys, redact_all_types, keep_original_payload;
@@ -15,17 +17,14 @@ struct redaction_settings {
         allowed_values, blocked_function_names, blocked_file_paths;
     int hash_function; // enum mask_hash
     const char *hmac_key;
-    int summary;
+    int summary; // enum redaction_summary
 };
 
 struct redaction {
     struct processor processor;
-    bool allow_all_keys, redact_all_types, keep_original_payload;
-    struct config_strings allowed_keys, ignored_keys; // texts of the settings
-    struct regex_list ignored_key_patterns, blocked_key_patterns, blocked_values, allowed_values,
-        blocked_function_names, blocked_file_paths;
-    struct mask mask;
-    enum summary summary;
+    struct redaction_rules rules;
+    struct regex_list blocked_function_names, blocked_file_paths;
+    bool keep_original_payload;
 };
 
 static const char *const summary_names[] = {
@@ -67,7 +66,7 @@ static const struct field redaction_fields[] = {
      .type = FIELD_BOOL,
      .offset = SETTING(redact_all_types),
      .default_text = "false",
-     .help = "blocked_values looks at numbers, lists and maps, too, as text"},
+     .help = "blocked_values looks at numbers and the like, too, and at lists and maps as a whole, as text"},
     {.name = "blocked_function_names",
      .type = FIELD_STRING_LIST,
      .offset = SETTING(blocked_function_names),
@@ -85,13 +84,13 @@ static const struct field redaction_fields[] = {
     {.name = "hmac_key",
      .type = FIELD_SECRET,
      .offset = SETTING(hmac_key),
-     .help = "secret of hmac-sha256 and hmac-sha512"},
+     .help = "secret of hmac-sha256 (at least 32 characters) and hmac-sha512 (64)"},
     {.name = "summary",
      .type = FIELD_ENUM,
      .offset = SETTING(summary),
      .default_text = "silent",
      .names = summary_names,
-     .help = "attributes redaction.*: info: how many were removed and masked; debug: which, too"},
+     .help = "attributes redaction.*: info: how many were removed, masked, allowed, ignored; debug: which, too"},
     {.name = "keep_original_payload",
      .type = FIELD_BOOL,
      .offset = SETTING(keep_original_payload),
@@ -121,8 +120,13 @@ static void check_settings(const void *settings, const struct component_check *c
     check_patterns(check, "allowed_values", &s->allowed_values);
     check_patterns(check, "blocked_function_names", &s->blocked_function_names);
     check_patterns(check, "blocked_file_paths", &s->blocked_file_paths);
-    if (hmac && (s->hmac_key == NULL || s->hmac_key[0] == '\0'))
+    const size_t least = s->hash_function == MASK_HMAC_SHA512 ? 64 : 32,
+                 len = hmac && s->hmac_key != NULL ? strlen(s->hmac_key) : 0;
+    if (hmac && len == 0)
         check_error(check, "hash_function", "%s needs `hmac_key`", mask_hash_names[s->hash_function]);
+    else if (hmac && len < least)
+        check_error(check, "hmac_key", "has %zu characters, %s needs at least %zu: a short one can be found out", len,
+                    mask_hash_names[s->hash_function], least);
     if (!hmac && s->hmac_key != NULL)
         check_error(check, "hmac_key", "has no meaning unless hash_function is hmac-sha256 or hmac-sha512");
     if (s->allow_all_keys && s->allowed_keys.count > 0)
@@ -137,20 +141,20 @@ static enum err_code create(struct processor *self, const void *settings, struct
         struct regex_list *to;
         const struct config_strings *from;
     } lists[] = {
-        {&p->ignored_key_patterns, &s->ignored_key_patterns},
-        {&p->blocked_key_patterns, &s->blocked_key_patterns},
-        {&p->blocked_values, &s->blocked_values},
-        {&p->allowed_values, &s->allowed_values},
+        {&p->rules.ignored_key_patterns, &s->ignored_key_patterns},
+        {&p->rules.blocked_key_patterns, &s->blocked_key_patterns},
+        {&p->rules.blocked_values, &s->blocked_values},
+        {&p->rules.allowed_values, &s->allowed_values},
         {&p->blocked_function_names, &s->blocked_function_names},
         {&p->blocked_file_paths, &s->blocked_file_paths},
     };
-    p->allow_all_keys = s->allow_all_keys;
-    p->redact_all_types = s->redact_all_types;
+    p->rules.allow_all_keys = s->allow_all_keys;
+    p->rules.redact_all_types = s->redact_all_types;
+    p->rules.allowed_keys = &s->allowed_keys;
+    p->rules.ignored_keys = &s->ignored_keys;
+    p->rules.mask = (struct mask){(enum mask_hash)s->hash_function, bytes_from_text(s->hmac_key)};
+    p->rules.summary = (enum redaction_summary)s->summary;
     p->keep_original_payload = s->keep_original_payload;
-    p->allowed_keys = s->allowed_keys;
-    p->ignored_keys = s->ignored_keys;
-    p->mask = (struct mask){(enum mask_hash)s->hash_function, bytes_from_text(s->hmac_key)};
-    p->summary = (enum summary)s->summary;
     enum err_code rc = ERR_OK;
     for (size_t i = 0; rc == ERR_OK && i < COUNT_OF(lists); i++)
         rc = regex_list_init(lists[i].to, lists[i].from, e);
@@ -160,225 +164,167 @@ static enum err_code create(struct processor *self, const void *settings, struct
 static void destroy(struct processor *self)
 {
     struct redaction *p = (struct redaction *)self;
-    regex_list_fini(&p->ignored_key_patterns);
-    regex_list_fini(&p->blocked_key_patterns);
-    regex_list_fini(&p->blocked_values);
-    regex_list_fini(&p->allowed_values);
+    regex_list_fini(&p->rules.ignored_key_patterns);
+    regex_list_fini(&p->rules.blocked_key_patterns);
+    regex_list_fini(&p->rules.blocked_values);
+    regex_list_fini(&p->rules.allowed_values);
     regex_list_fini(&p->blocked_function_names);
     regex_list_fini(&p->blocked_file_paths);
 }
 
-static bool is_listed(const struct config_strings *list, struct bytes key)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (bytes_equal_text(key, list->items[i]))
-            return true;
-    return false;
-}
-
-// --- one list ---
-
-enum { MAX_PRINTED_BYTES = 64 << 20, SUMMARY_ATTRIBUTES = 4 };
-
-struct told { // for the summary
-    uint32_t count;
-    struct buf keys; // "a,b"
-};
+// --- a batch ---
 
 struct work {
     const struct redaction *p;
-    struct arena texts; // of names and paths, until the end
-    struct arena arena; // of the list at hand
-    void *in, *out;     // struct unit_attribute[]
-    size_t in_capacity, out_capacity;
-    uint32_t count;
-    bool changed;
-    struct told removed, masked;
+    struct redaction_work w;
+    void *list, *notes, *result; // of a resource or scope: struct unit_attribute[], uint8_t[], struct key_value[]
+    size_t list_capacity, note_capacity, result_capacity;
+    struct unit_attribute added[REDACTION_SUMMARY_MAX];
+    uint64_t emptied; // profiles that were nothing but their original file
 };
 
-static void tell(const struct work *w, struct told *t, struct bytes key)
+static bool list_room(struct work *w, uint32_t count)
 {
-    t->count++;
-    if (w->p->summary != SUMMARY_DEBUG)
-        return;
-    if (t->keys.len > 0)
-        buf_add_byte(&t->keys, ',');
-    buf_add(&t->keys, key.data, key.len);
+    const size_t most = (size_t)count + REDACTION_SUMMARY_MAX;
+    return mem_try_grow(&w->list, &w->list_capacity, most, sizeof(struct unit_attribute), SIZE_MAX) &&
+           mem_try_grow(&w->notes, &w->note_capacity, most, 1, SIZE_MAX) &&
+           mem_try_grow(&w->result, &w->result_capacity, most, sizeof(struct key_value), SIZE_MAX);
 }
 
-static void put_masked(struct work *w, struct unit_attribute *a, struct bytes text)
+// What is left of the attributes, in w->result; all, as they were, and their notes for the summary.
+static enum err_code judge_list(struct work *w, const struct part_attributes *part, uint32_t *kept_out,
+                                bool *changed_out, struct err *e)
 {
-    const struct value v = value_string(text);
-    tell(w, &w->masked, a->key);
-    w->changed |= !value_equal(&a->value, &v);
-    a->value = v;
-}
-
-static enum err_code value_as_text(struct work *w, const struct value *v, struct bytes *out, struct err *e)
-{
-    struct buf text;
-    *out = v->bytes;
-    if (v->kind == VALUE_STRING)
-        return ERR_OK;
-    buf_init(&text, MAX_PRINTED_BYTES);
-    value_print(&text, v);
-    bool ok = buf_ok(&text) && arena_try_copy(&w->arena, buf_bytes(&text), out);
-    buf_fini(&text);
-    return ok ? ERR_OK : attribute_no_memory(e);
-}
-
-static enum err_code mask_attribute(struct work *w, struct unit_attribute *a, struct err *e)
-{
-    const struct redaction *p = w->p;
-    const bool whole = regex_list_finds(&p->blocked_key_patterns, a->key);
-    struct bytes text;
-    bool found;
-    if (!whole && a->value.kind != VALUE_STRING && !p->redact_all_types)
-        return ERR_OK;
-    enum err_code rc = value_as_text(w, &a->value, &text, e);
-    if (rc == ERR_OK && whole) {
-        rc = mask_whole(&p->mask, &w->arena, text, &text, e);
-        if (rc == ERR_OK)
-            put_masked(w, a, text);
-        return rc;
+    struct unit_attribute *list = w->list;
+    struct key_value *result = w->result;
+    enum err_code rc = ERR_OK;
+    *kept_out = 0;
+    *changed_out = false;
+    for (uint32_t i = 0; rc == ERR_OK && i < part->count; i++) {
+        struct value v = part->list[i].value;
+        enum redaction_note note;
+        bool changed;
+        rc = redaction_judge(&w->w, false, redaction_mark(w->w.rules, part->list[i].key), &v, &note, &changed, e);
+        list[i] = (struct unit_attribute){.key = part->list[i].key, .value = part->list[i].value};
+        ((uint8_t *)w->notes)[i] = (uint8_t)note;
+        *changed_out |= changed || note == NOTE_REMOVED;
+        if (note != NOTE_REMOVED)
+            result[(*kept_out)++] = (struct key_value){part->list[i].key, v};
     }
-    if (rc != ERR_OK || regex_list_finds(&p->allowed_values, text))
-        return rc;
-    rc = mask_finds(&p->mask, &p->blocked_values, &w->arena, &text, &found, e);
-    if (rc == ERR_OK && found)
-        put_masked(w, a, text);
     return rc;
 }
 
-static bool is_ignored(const struct redaction *p, struct bytes key)
+static void put_key_value(struct key_value *list, uint32_t *count, struct key_value new)
 {
-    return is_listed(&p->ignored_keys, key) || regex_list_finds(&p->ignored_key_patterns, key);
-}
-
-static void put_summary(struct work *w, const char *key, struct value v)
-{
-    struct unit_attribute *out = w->out;
-    const struct unit_attribute new = {.key = bytes_from_text(key), .value = v};
     uint32_t i = 0;
-    while (i < w->count && !bytes_equal(out[i].key, new.key))
+    while (i < *count && !bytes_equal(list[i].key, new.key))
         i++;
-    out[i] = new;
-    w->count += i == w->count;
-    w->changed = true;
+    list[i] = new;
+    *count += i == *count;
 }
 
-static enum err_code summarize(struct work *w, const struct told *t, const char *count_key, const char *keys_key,
-                               struct err *e)
+// Often the path of the program that made the profiles.
+static enum err_code redact_scope_name(struct work *w, struct bytes *name, struct err *e)
 {
-    struct bytes keys;
-    if (t->count == 0 || w->p->summary == SUMMARY_SILENT)
-        return ERR_OK;
-    if (!buf_ok(&t->keys) || !arena_try_copy(&w->arena, buf_bytes(&t->keys), &keys))
-        return attribute_no_memory(e);
-    if (w->p->summary == SUMMARY_DEBUG)
-        put_summary(w, keys_key, value_string(keys));
-    put_summary(w, count_key, value_int(t->count));
-    return ERR_OK;
+    bool found;
+    enum err_code rc = redaction_mask_text(&w->w, &w->p->rules.blocked_values, name, &found, e);
+    return rc == ERR_OK ? redaction_mask_text(&w->w, &w->p->blocked_file_paths, name, &found, e) : rc;
 }
-
-static enum err_code begin_list(struct work *w, uint32_t count, struct err *e)
-{
-    arena_fini(&w->arena);
-    buf_clear(&w->removed.keys);
-    buf_clear(&w->masked.keys);
-    w->removed.count = w->masked.count = w->count = 0;
-    w->changed = false;
-    return mem_try_grow(&w->out, &w->out_capacity, (size_t)count + SUMMARY_ATTRIBUTES, sizeof(struct unit_attribute),
-                        SIZE_MAX)
-               ? ERR_OK
-               : attribute_no_memory(e);
-}
-
-// What becomes of the list is in w->out if w->changed. Of code nothing is removed: build ids are needed for symbols.
-static enum err_code redact(struct work *w, bool of_code, const struct unit_attribute *list, uint32_t count,
-                            struct err *e)
-{
-    const struct redaction *p = w->p;
-    enum err_code rc = begin_list(w, count, e);
-    for (uint32_t i = 0; rc == ERR_OK && i < count; i++) {
-        const bool ignored = is_ignored(p, list[i].key);
-        struct unit_attribute *to = &((struct unit_attribute *)w->out)[w->count];
-        if (!ignored && !of_code && !p->allow_all_keys && !is_listed(&p->allowed_keys, list[i].key)) {
-            tell(w, &w->removed, list[i].key);
-            w->changed = true;
-            continue;
-        }
-        *to = list[i];
-        w->count++;
-        if (!ignored)
-            rc = mask_attribute(w, to, e);
-    }
-    if (rc == ERR_OK && !of_code)
-        rc = summarize(w, &w->removed, "redaction.redacted.count", "redaction.redacted.keys", e);
-    if (rc == ERR_OK && !of_code)
-        rc = summarize(w, &w->masked, "redaction.masked.count", "redaction.masked.keys", e);
-    return rc;
-}
-
-// --- a batch ---
 
 static enum err_code redact_part(void *arg, uint32_t resource, uint32_t scope, struct part_attributes *part,
                                  struct err *e)
 {
     struct work *w = arg;
+    uint32_t kept, added = 0;
+    bool changed;
+    enum err_code rc = redact_scope_name(w, &part->name, e);
     (void)resource;
     (void)scope;
-    if (!mem_try_grow(&w->in, &w->in_capacity, (size_t)part->count + 1, sizeof(struct unit_attribute), SIZE_MAX))
-        return attribute_no_memory(e);
-    struct unit_attribute *in = w->in;
-    for (uint32_t i = 0; i < part->count; i++)
-        in[i] = (struct unit_attribute){.key = part->list[i].key, .value = part->list[i].value};
-    enum err_code rc = redact(w, false, in, part->count, e);
-    if (rc != ERR_OK || !w->changed)
-        return rc;
-    struct key_value *list = arena_try_alloc(&w->arena, w->count * sizeof *list);
-    if (list == NULL)
-        return attribute_no_memory(e);
-    const struct unit_attribute *out = w->out;
-    for (uint32_t i = 0; i < w->count; i++)
-        list[i] = (struct key_value){out[i].key, out[i].value};
-    part->list = list;
-    part->count = w->count;
-    return ERR_OK;
+    if (rc == ERR_OK && !list_room(w, part->count))
+        rc = attribute_no_memory(e);
+    if (rc == ERR_OK)
+        rc = judge_list(w, part, &kept, &changed, e);
+    if (rc == ERR_OK)
+        rc = redaction_summarize(&w->w, w->list, w->notes, part->count, w->added, &added, e);
+    for (uint32_t i = 0; rc == ERR_OK && i < added; i++)
+        put_key_value(w->result, &kept, (struct key_value){w->added[i].key, w->added[i].value});
+    if (rc == ERR_OK && (changed || added > 0)) {
+        part->list = w->result;
+        part->count = kept;
+    }
+    return rc;
 }
 
-static enum err_code redact_set(void *arg, bool of_code, const struct unit_attribute *list, uint32_t count,
-                                const struct unit_attribute **out, uint32_t *count_out, struct err *e)
+static uint8_t mark_key(void *arg, struct bytes key)
+{
+    return redaction_mark(((struct work *)arg)->w.rules, key);
+}
+
+static enum err_code judge_attribute(void *arg, bool of_code, uint8_t mark, struct unit_attribute *a,
+                                     struct attribute_verdict *verdict, struct err *e)
 {
     struct work *w = arg;
-    enum err_code rc = redact(w, of_code, list, count, e);
-    if (rc != ERR_OK || !w->changed)
-        return rc;
-    *out = w->out;
-    *count_out = w->count;
-    return ERR_OK;
+    enum redaction_note note;
+    enum err_code rc = redaction_judge(&w->w, of_code, mark, &a->value, &note, &verdict->changed, e);
+    verdict->removed = note == NOTE_REMOVED;
+    verdict->note = (uint8_t)note;
+    return rc;
+}
+
+static enum err_code tell_of_set(void *arg, const struct unit_attribute *list, const uint8_t *notes, uint32_t count,
+                                 const struct unit_attribute **out, uint32_t *count_out, struct err *e)
+{
+    struct work *w = arg;
+    *out = w->added;
+    return redaction_summarize(&w->w, list, notes, count, w->added, count_out, e);
 }
 
 static enum err_code redact_name(void *arg, struct bytes *text, struct err *e)
 {
     struct work *w = arg;
     bool found;
-    return mask_finds(&w->p->mask, &w->p->blocked_function_names, &w->texts, text, &found, e);
+    return redaction_mask_text(&w->w, &w->p->blocked_function_names, text, &found, e);
 }
 
 static enum err_code redact_path(void *arg, struct bytes *text, struct err *e)
 {
     struct work *w = arg;
     bool found;
-    return mask_finds(&w->p->mask, &w->p->blocked_file_paths, &w->texts, text, &found, e);
+    return redaction_mask_text(&w->w, &w->p->blocked_file_paths, text, &found, e);
+}
+
+static bool has_payload(const struct profile *p)
+{
+    return p->original_payload_format.len != 0 || p->original_payload.len != 0;
 }
 
 static bool forget_payload(void *arg, struct profile *p)
 {
+    const bool had = has_payload(p);
     (void)arg;
-    const bool had = p->original_payload_format.len != 0 || p->original_payload.len != 0;
     p->original_payload = p->original_payload_format = (struct bytes){NULL, 0};
     return had;
+}
+
+static bool says_more(void *arg, const struct batch *b, struct profile_position at)
+{
+    struct work *w = arg;
+    const struct profile *p = &b->resources[at.resource]->scopes[at.scope]->profiles[at.profile];
+    const bool more = p->columns->sample_count > 0 || !has_payload(p);
+    w->emptied += !more;
+    return more;
+}
+
+// A profile that is its original file alone, a JFR recording say, goes with it. *b NULL = all did.
+static enum err_code drop_payloads(struct work *w, struct batch **b, struct err *e)
+{
+    struct batch *rest;
+    enum err_code rc = batch_select_profiles(*b, says_more, w, &rest, e);
+    if (rc != ERR_OK)
+        return rc;
+    batch_unref(b);
+    *b = rest;
+    return rest == NULL ? ERR_OK : batch_change_profiles(b, forget_payload, NULL, e);
 }
 
 static enum err_code redact_batch(struct work *w, struct batch **b, struct err *e)
@@ -387,44 +333,49 @@ static enum err_code redact_batch(struct work *w, struct batch **b, struct err *
     const struct dictionary_rewrite rewrite = {
         .function_name = p->blocked_function_names.count > 0 ? redact_name : NULL,
         .file_path = p->blocked_file_paths.count > 0 ? redact_path : NULL,
-        .attributes = redact_set,
+        .key = mark_key,
+        .attribute = judge_attribute,
+        .added = p->rules.summary == SUMMARY_SILENT ? NULL : tell_of_set,
         .arg = w,
     };
-    enum err_code rc = batch_change_part_attributes(b, &(struct part_attributes_change){false, redact_part, w}, e);
+    enum err_code rc = p->keep_original_payload ? ERR_OK : drop_payloads(w, b, e);
+    if (rc != ERR_OK || *b == NULL)
+        return rc;
+    rc = batch_leave_origin(b, e);
+    if (rc == ERR_OK)
+        rc = batch_change_part_attributes(b, &(struct part_attributes_change){false, redact_part, w}, e);
     if (rc == ERR_OK)
         rc = batch_change_part_attributes(b, &(struct part_attributes_change){true, redact_part, w}, e);
-    if (rc == ERR_OK)
-        rc = batch_rewrite_dictionary(b, &rewrite, e);
-    if (rc == ERR_OK && !p->keep_original_payload)
-        rc = batch_change_profiles(b, forget_payload, NULL, e);
-    return rc;
+    return rc == ERR_OK ? batch_rewrite_dictionary(b, &rewrite, e) : rc;
 }
 
 static void work_fini(struct work *w)
 {
-    free(w->in);
-    free(w->out);
-    buf_fini(&w->removed.keys);
-    buf_fini(&w->masked.keys);
-    arena_fini(&w->arena);
-    arena_fini(&w->texts);
+    redaction_work_fini(&w->w);
+    free(w->list);
+    free(w->notes);
+    free(w->result);
 }
 
 static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
 {
     (void)from;
-    struct work w = {.p = (const struct redaction *)self};
+    struct redaction *p = (struct redaction *)self;
+    struct work w = {.p = p};
     struct batch *b = batch_ref(*batch);
-    arena_init(&w.texts, 0);
-    arena_init(&w.arena, 0);
-    buf_init(&w.removed.keys, MAX_PRINTED_BYTES);
-    buf_init(&w.masked.keys, MAX_PRINTED_BYTES);
+    redaction_work_init(&w.w, &p->rules);
     enum err_code rc = redact_batch(&w, &b, e);
     work_fini(&w);
     if (rc != ERR_OK) {
         batch_unref(&b);
         return rc;
     }
+    if (w.emptied > 0)
+        log_warn(&self->component.log,
+                 "dropped %" PRIu64
+                 " profiles that were nothing but an original file (a JFR recording, say), which cannot "
+                 "be redacted: keep_original_payload: true lets them through as they are",
+                 w.emptied);
     batch_unref(batch);
     *batch = b;
     return ERR_OK;

@@ -116,14 +116,16 @@ enum err_code mask_whole(const struct mask *m, struct arena *arena, struct bytes
 
 // --- finds ---
 
-// False when memory is out. Finds of nothing are none.
+// False when memory is out. Finds of nothing are none, but each is a search.
 static bool replace_all(const struct mask *m, const struct regex *pattern, struct bytes text, struct buf *out,
                         unsigned *finds_out)
 {
     size_t from = 0, kept = 0;
+    unsigned searches = 0;
     struct bytes find;
     *finds_out = 0;
-    while (from < text.len && *finds_out < MASK_MAX_FINDS && regex_search_from(pattern, text, from, &find, 1)) {
+    for (; from < text.len && searches < MASK_MAX_FINDS && regex_search_from(pattern, text, from, &find, 1);
+         searches++) {
         const size_t at = (size_t)(find.data - text.data);
         from = at + (find.len == 0 ? 1 : find.len);
         if (find.len == 0)
@@ -135,6 +137,8 @@ static bool replace_all(const struct mask *m, const struct regex *pattern, struc
         ++*finds_out;
     }
     buf_add(out, text.data + kept, text.len - kept);
+    if (searches == MASK_MAX_FINDS)
+        *finds_out = MASK_MAX_FINDS;
     return buf_ok(out);
 }
 

@@ -83,11 +83,11 @@ static void turn(struct service_count *c, int64_t interval)
     c->interval = interval;
 }
 
-bool sampler_budget_takes(struct sampler_budget *b, struct bytes service, int64_t now_nanos, double chance)
+bool sampler_budget_takes(struct sampler_budget *b, uint64_t service, int64_t now_nanos, double chance)
 {
     const int64_t interval = now_nanos / b->interval_nanos;
     pthread_mutex_lock(&b->lock);
-    struct service_count *c = count_of(b, hash_bytes(service.data, service.len), interval);
+    struct service_count *c = count_of(b, service, interval);
     turn(c, interval);
     c->seen++;
     const uint64_t expected = c->before > c->seen ? c->before : c->seen;

@@ -24,7 +24,7 @@ struct sampler_budget {
 
 void sampler_budget_init(struct sampler_budget *b, uint64_t profiles, int64_t interval_nanos);
 void sampler_budget_fini(struct sampler_budget *b);
-// Counts one more profile of the service; `chance` is its place among all, 0 to 1. Any thread.
-bool sampler_budget_takes(struct sampler_budget *b, struct bytes service, int64_t now_nanos, double chance);
+// Counts one more profile of the service, which is a hash of its name; `chance` is its place among all, 0 to 1. Any thread.
+bool sampler_budget_takes(struct sampler_budget *b, uint64_t service, int64_t now_nanos, double chance);
 
 #endif

@@ -139,6 +139,10 @@ static void test_settings(void **state)
     assert_int_equal(p->hold.longest_nanos, 3 * NANOS_PER_SECOND);
     assert_int_equal(p->hold.enough, 7);
     assert_false(p->takes_unread);
+    assert_true(p->hold.keeps); // senders cannot wait as long
+    fake_component_fini(&c);
+    fake_component_init(&c, &env, KIND_PROCESSOR, &aggregate_processor.module, "{window: 2s}");
+    assert_false(((const struct processor *)c.instance.component)->hold.keeps);
     fake_component_fini(&c);
     fake_env_fini(&env);
 }

@@ -112,6 +112,24 @@ static void test_wrong_settings(void **state)
     fake_env_fini(&env);
 }
 
+// Senders would give up, and send again.
+static void test_long_timeout(void **state)
+{
+    (void)state;
+    struct fixture f;
+    void *settings;
+    struct err e;
+    open_with(&f, "{}");
+    char *messages = fake_settings(&f.env, KIND_PROCESSOR, &batch_processor.module, "{timeout: 10s}", &settings);
+    assert_non_null(strstr(messages, "warning: "));
+    assert_non_null(strstr(messages, "timeout: senders wait as long"));
+    free(messages);
+    assert_int_equal(batch_processor.create(f.p, settings, &e), ERR_OK);
+    assert_int_equal(f.p->hold.longest_nanos, 2 * NANOS_PER_SECOND);
+    assert_false(f.p->hold.keeps);
+    close_it(&f);
+}
+
 static void test_joins(void **state)
 {
     (void)state;
@@ -180,10 +198,9 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),         cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_wrong_settings),   cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_one_stays_itself), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_settings),      cmocka_unit_test(test_wrong_settings),
+        cmocka_unit_test(test_joins),    cmocka_unit_test(test_long_timeout),  cmocka_unit_test(test_one_stays_itself),
+        cmocka_unit_test(test_cuts),     cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

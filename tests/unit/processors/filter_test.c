@@ -145,6 +145,48 @@ static void include_and_exclude_are_each_others_rest(void **state)
     }
 }
 
+// What is long is looked at once, whoever refers to it: attributes of samples, the resource, the scope, types, functions.
+static void long_texts_are_looked_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 8000 };
+    static const char *const cases[] = {
+        "exclude: {match_type: regexp, attributes: [{key: a, value: 'x.*y'}]}",
+        "{level: scope, exclude: {match_type: regexp, attributes: [{key: a, value: 'x.*y'}]}}",
+        "{level: profile, exclude: {match_type: regexp, resources: [{key: a, value: 'x.*y'}]}}",
+        "sample_types: {match_type: regexp, exclude: ['x.*y']}",
+        "frames: {drop: [{name: 'x.*y'}, {file: 'x.*y'}, {mapping: 'x.*y'}]}",
+    };
+    const struct key_value own = {BYTES_LITERAL("a"), value_string(long_text())};
+    struct builder *b = builder_create(0);
+    struct sample_writer samples;
+    builder_resource(b, &own, 1, 0, nothing);
+    builder_scope(b, BYTES_LITERAL("scope"), nothing, &own, 1, 0, nothing);
+    sample_writer_init(&samples, b);
+    const uint32_t text = builder_string(b, long_text()),
+                   long_value = builder_attribute(b, builder_string_text(b, "a"), 0, &own.value);
+    for (int i = 0; i < MANY; i++) {
+        const struct value v = value_int(i);
+        const uint32_t ids[] = {long_value, builder_attribute(b, builder_string_text(b, "n"), 0, &v)};
+        const struct batch_mapping m = {.memory_start = (uint64_t)i, .filename = text};
+        const struct batch_function f = {.name = text, .filename = text, .start_line = i};
+        const struct batch_line line = {.function = builder_function(b, &f), .line = 1};
+        const uint32_t location = builder_location(
+            b, &(struct batch_location){.mapping = builder_mapping(b, &m), .address = (uint64_t)i}, &line, 1);
+        sample_writer_add(&samples, builder_stack(b, &location, 1), builder_attribute_set(b, ids, 2), 0);
+    }
+    add_written(b, &samples, MANY, (struct profile){.sample_type = {text, text}});
+    for (int i = 0; i < MANY; i++) {
+        struct sample_writer none_of_it;
+        sample_writer_init(&none_of_it, b);
+        add_written(b, &none_of_it, 0, (struct profile){.sample_type = {text, text}, .time_nanos = (uint64_t)i});
+    }
+    struct batch *batch = finish(b);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_quick(&filter_processor, cases[i], batch_ref(batch));
+    batch_unref(&batch);
+}
+
 // --- frames ---
 
 static uint32_t function_of(struct builder *b, const char *name, const char *file)
@@ -369,6 +411,7 @@ int main(void)
         cmocka_unit_test(what_stays_is_shared),
         cmocka_unit_test(resources_are_dropped_unread),
         cmocka_unit_test(include_and_exclude_are_each_others_rest),
+        cmocka_unit_test(long_texts_are_looked_at_once),
         cmocka_unit_test(frames_go_out_of_stacks),
         cmocka_unit_test(the_dictionary_is_pruned),
         cmocka_unit_test(stacks_lose_these_frames_and_no_others),

@@ -22,6 +22,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define TEXT(text) value_string(BYTES_LITERAL(text))
 #define PAIR(name, v) {BYTES_LITERAL(name), v}
@@ -168,6 +169,39 @@ static inline void add_profile(struct builder *b, const struct test_profile *fro
     builder_profile(b, &p);
     sample_writer_fini(&samples);
     observation_writer_fini(&observations);
+}
+
+// A profile like p of these samples, each with the value 1.
+static inline void add_written(struct builder *b, struct sample_writer *samples, uint32_t count, struct profile p)
+{
+    struct observation_writer observations;
+    observation_writer_init(&observations, b);
+    for (uint32_t i = 0; i < count; i++)
+        observation_writer_add_value(&observations, 1);
+    p.columns = sample_writer_take(samples);
+    p.observations = observation_writer_take(&observations);
+    builder_profile(b, &p);
+    sample_writer_fini(samples);
+    observation_writer_fini(&observations);
+}
+
+// That many refer to.
+static inline struct bytes long_text(void)
+{
+    static char text[1 << 20];
+    memset(text, 'x', sizeof text);
+    return (struct bytes){(const uint8_t *)text, sizeof text};
+}
+
+// A batch on which whoever looks at a long text again and again spends minutes: seconds are too long.
+static inline void assert_quick(const struct processor_module *m, const char *yaml, struct batch *b)
+{
+    const uint64_t samples = b->sample_count;
+    const clock_t start = clock();
+    struct batch *out = processed(m, yaml, b);
+    assert_true(clock() - start < 3 * CLOCKS_PER_SEC);
+    assert_int_equal(out == NULL ? 0 : out->sample_count, samples);
+    batch_unref(&out);
 }
 
 // A resource with {service.name: service}, and a scope.

@@ -417,6 +417,64 @@ static void a_failed_allocation_leaves_the_batch(void **state)
     assert_memory_may_fail(&groupbyattrs_processor, "{}", scattered(), 10);
 }
 
+// What is long is looked at once: attributes of samples, of the resource and of its scopes, whose profiles are joined.
+static void long_texts_are_looked_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 8000, ATTRIBUTES = 40000 };
+    static char keys[ATTRIBUTES][8];
+    static struct key_value of_scope[ATTRIBUTES];
+    const struct key_value own = {BYTES_LITERAL("own"), value_string(long_text())};
+    const struct value pod = value_string(BYTES_LITERAL("p"));
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        snprintf(keys[i], sizeof keys[i], "k%d", i);
+        of_scope[i] = (struct key_value){bytes_from_text(keys[i]), value_int(i)};
+    }
+    struct builder *b = builder_create(0);
+    struct sample_writer samples, none;
+    builder_resource(b, &own, 1, 0, nothing);
+    builder_scope(b, nothing, nothing, of_scope, ATTRIBUTES, 0, nothing);
+    sample_writer_init(&samples, b);
+    const uint32_t long_value = builder_attribute(b, builder_string_text(b, "a"), 0, &own.value);
+    for (int i = 0; i < MANY; i++) {
+        char unit[16];
+        snprintf(unit, sizeof unit, "u%d", i);
+        const uint32_t ids[] = {
+            long_value, builder_attribute(b, builder_string_text(b, "pod"), builder_string_text(b, unit), &pod)};
+        sample_writer_add(&samples, 0, builder_attribute_set(b, ids, 2), 0);
+    }
+    add_written(b, &samples, MANY, (struct profile){0});
+    sample_writer_init(&none, b);
+    add_written(b, &none, 0, (struct profile){0});                        // one that stays
+    builder_scope(b, nothing, nothing, of_scope, ATTRIBUTES, 0, nothing); // the same one again
+    for (int i = 0; i < MANY; i++) {
+        sample_writer_init(&none, b);
+        add_written(b, &none, 0, (struct profile){.time_nanos = 1});
+    }
+    for (int i = 0; i < MANY; i++)
+        builder_scope(b, nothing, nothing, NULL, 0, 0, nothing);
+    assert_quick(&groupbyattrs_processor, "keys: [pod]", finish(b));
+}
+
+// Units are lost: attributes that differ in nothing else lead to one resource.
+static void units_make_no_difference(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0);
+    struct sample_writer samples;
+    const struct value pod = value_string(BYTES_LITERAL("p"));
+    add_service(b, "host");
+    sample_writer_init(&samples, b);
+    for (int i = 0; i < 3; i++) {
+        const uint32_t id = builder_attribute(b, builder_string_text(b, "pod"),
+                                              builder_string_text(b, (const char *const[]){"", "a", "b"}[i]), &pod);
+        sample_writer_add(&samples, 0, builder_attribute_set(b, &id, 1), 0);
+    }
+    add_written(b, &samples, 3, (struct profile){.sample_type = {builder_string_text(b, "cpu"), 0}});
+    assert_processed(&groupbyattrs_processor, "keys: [pod]", finish(b),
+                     "service.name=host,pod=p\n- cpu{}: {}1 {}1 {}1\n");
+}
+
 static void wrong_settings_are_named(void **state)
 {
     (void)state;
@@ -442,6 +500,8 @@ int main(void)
         cmocka_unit_test(cost_grows_with_pods_not_with_samples),
         cmocka_unit_test(too_many_resources_are_refused),
         cmocka_unit_test(a_failed_allocation_leaves_the_batch),
+        cmocka_unit_test(long_texts_are_looked_at_once),
+        cmocka_unit_test(units_make_no_difference),
         cmocka_unit_test(wrong_settings_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/processors/fixture.h"
 
+#include "base/hash.h"
 #include "processors/sampler_budget.h"
 
 #define SAMPLES(...) ((const struct test_sample[]){__VA_ARGS__, {0, NULL, 0}})
@@ -229,14 +230,14 @@ static void many_services_share_what_is_left(void **state)
         kept = 0;
         for (uint32_t i = 0; i < BUDGET_MAX_SERVICES + 500; i++) {
             const uint32_t name = i + (uint32_t)turn * 100000;
-            kept += sampler_budget_takes(&b, (struct bytes){(const uint8_t *)&name, sizeof name}, turn * 5000, 0);
+            kept += sampler_budget_takes(&b, hash_bytes(&name, sizeof name), turn * 5000, 0);
         }
         assert_in_range(kept, BUDGET_MAX_SERVICES, BUDGET_MAX_SERVICES + 1);
         assert_in_range(b.count, BUDGET_MAX_SERVICES, BUDGET_MAX_SERVICES + 1);
     }
     mem_fail_from(1);
-    assert_true(sampler_budget_takes(&b, BYTES_LITERAL("new"), 90000, 0)); // of those that share
-    assert_false(sampler_budget_takes(&b, BYTES_LITERAL("another"), 90000, 0));
+    assert_true(sampler_budget_takes(&b, hash_bytes("new", 3), 90000, 0)); // of those that share
+    assert_false(sampler_budget_takes(&b, hash_bytes("another", 7), 90000, 0));
     mem_fail_from(0);
     sampler_budget_fini(&b);
 }
@@ -245,6 +246,36 @@ static void a_failed_allocation_leaves_the_batch(void **state)
 {
     (void)state;
     assert_memory_may_fail(&probabilistic_sampler_processor, "sampling_percentage: 50", many(3, 30), 5);
+}
+
+// What is long is looked at once, however many profiles refer to it.
+static void long_texts_are_looked_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 8000 };
+    static const char *const cases[] = {
+        "sampling_percentage: 100",
+        "{attribute_source: record, from_attribute: a}",
+        "{attribute_source: record, from_attribute: b, sampling_priority: a}",
+        "budget: {profiles: 100000}",
+    };
+    const struct key_value own[] = {{BYTES_LITERAL("a"), value_string(long_text())},
+                                    {BYTES_LITERAL("service.name"), value_string(long_text())}};
+    struct builder *b = builder_create(0);
+    builder_resource(b, own, 2, 0, nothing);
+    builder_scope(b, nothing, nothing, NULL, 0, 0, nothing);
+    const uint32_t shared = builder_attribute(b, builder_string_text(b, "b"), 0, &own[0].value);
+    for (int i = 0; i < MANY; i++) {
+        const struct value v = value_int(i);
+        const uint32_t ids[] = {shared, builder_attribute(b, builder_string_text(b, "n"), 0, &v)};
+        struct sample_writer samples;
+        sample_writer_init(&samples, b);
+        add_written(b, &samples, 0, (struct profile){.attribute_set = builder_attribute_set(b, ids, 2)});
+    }
+    struct batch *batch = finish(b);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_quick(&probabilistic_sampler_processor, cases[i], batch_ref(batch));
+    batch_unref(&batch);
 }
 
 static void wrong_settings_are_named(void **state)
@@ -276,6 +307,7 @@ int main(void)
         cmocka_unit_test(no_service_sends_more_than_its_budget),
         cmocka_unit_test(many_services_share_what_is_left),
         cmocka_unit_test(a_failed_allocation_leaves_the_batch),
+        cmocka_unit_test(long_texts_are_looked_at_once),
         cmocka_unit_test(wrong_settings_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/processors/fixture.h"
 
+#include "profile/origin.h"
+#include "tests/support/fake_origin.h"
+
 #define SAMPLES(...) ((const struct test_sample[]){__VA_ARGS__, {0, NULL, 0}})
 
 // --- attributes ---
@@ -72,6 +75,8 @@ static void values_are_masked_where_something_is_found(void **state)
                     "{thread=2,mail=none}2 {}4");
 }
 
+#define KEY_32 "0123456789abcdef0123456789abcdef"
+
 // The figures are those of openssl dgst.
 static void hashes_stand_for_texts(void **state)
 {
@@ -83,14 +88,13 @@ static void hashes_stand_for_texts(void **state)
         {"sha1", NULL, "e5e9fa1ba31ecd1ae84f75caaa474f3a663f05f4"},
         {"sha3", NULL, "f5a5207a8729b1f709cb710311751eb2fc8acad5a1fb8ac991b736e69b6529a3"},
         {"sha256", NULL, "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"},
-        {"hmac-sha256", "key", "25cf3c44c8f39313e8cbf7c23e22fe8b2ee8b288ee5206b0a6397583a1f7f0ef"},
-        {"hmac-sha512", "key",
-         "674b52e5f03a8933c2a875bd704190cd5b7cd9153b26c201e338aa0421e25fb3adfbdce1f3c6e5f46fef3533ae58e250563a6a482ce91"
-         "0666132"
-         "031371dc2591"},
+        {"hmac-sha256", KEY_32, "0ad814968caefdecab8a6c0c55414688fdcad02f100ee7ac5def2352aaff36e5"},
+        {"hmac-sha512", KEY_32 KEY_32,
+         "651e2e336f39da90d13b792bdb9b9af4cbbc7e5b8b525b008a9ed51cbb262f9c"
+         "7dc4f7152f1a98060d57d1fddbb9965f8ae52e23fff503fddd926666b712f6d7"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char yaml[200], expected[300];
+        char yaml[300], expected[300];
         const struct key_value list[] = {PAIR("a", TEXT("a secret here")), PAIR("token", TEXT("secret"))};
         struct builder *b = builder_create(0);
         builder_resource(b, list, 2, 0, nothing);
@@ -119,6 +123,103 @@ static void a_summary_tells_what_was_done(void **state)
                     "{thread=2,redaction.redacted.keys=mail,redaction.redacted.count=1}2 {}4");
 }
 
+static void a_summary_goes_on_with_one_that_is_there(void **state)
+{
+    (void)state;
+    const struct key_value list[] = {PAIR("redaction.masked.count", value_int(2)),
+                                     PAIR("redaction.masked.keys", TEXT("x,y")),
+                                     PAIR("a", TEXT("secret")),
+                                     PAIR("b", TEXT("secret, but fine")),
+                                     PAIR("c", TEXT("")),
+                                     PAIR("d", TEXT(""))};
+    struct builder *b = builder_create(0);
+    builder_resource(b, list, 6, 0, nothing);
+    assert_processed(
+        &redaction_processor,
+        "{allowed_keys: [a, b], ignored_keys: c, blocked_values: secret, allowed_values: fine, summary: debug}",
+        finish(b),
+        "redaction.masked.count=3,redaction.masked.keys=x,y,a,a=****,b=secret, but fine,c=,"
+        "redaction.redacted.keys=d,redaction.redacted.count=1,redaction.allowed.keys=b,"
+        "redaction.allowed.count=1,redaction.ignored.count=1\n");
+}
+
+static void texts_within_lists_and_maps_are_masked(void **state)
+{
+    (void)state;
+    const struct key_value inner[] = {PAIR("password", value_int(7)), PAIR("who", TEXT("bob"))};
+    const struct value items[] = {
+        TEXT("--user=bob"), value_int(4711), {.kind = VALUE_KVLIST, .count = 2, .entries = inner}};
+    const struct key_value list[] = {{BYTES_LITERAL("args"), {.kind = VALUE_ARRAY, .count = 3, .items = items}},
+                                     {BYTES_LITERAL("rest"), {.kind = VALUE_ARRAY, .count = 2, .items = items + 1}}};
+    static const struct {
+        const char *yaml, *expected;
+    } cases[] = {
+        {"{allow_all_keys: true, blocked_values: bob, blocked_key_patterns: pass}",
+         "args=[\"--user=****\",4711,{\"password\":\"****\",\"who\":\"****\"}],"
+         "rest=[4711,{\"password\":\"****\",\"who\":\"****\"}]\n"},
+        {"{allow_all_keys: true, blocked_values: '47', redact_all_types: true}",
+         "args=[\"--user=bob\",\"****11\",{\"password\":7,\"who\":\"bob\"}],"
+         "rest=[\"****11\",{\"password\":7,\"who\":\"bob\"}]\n"},
+        {"{allow_all_keys: true, blocked_values: ['7,\"who'], redact_all_types: true}", // across
+         "args=[\"--user=bob\",4711,\"{\\\"password\\\":****\\\":\\\"bob\\\"}\"],"
+         "rest=[4711,\"{\\\"password\\\":****\\\":\\\"bob\\\"}\"]\n"},
+        {"{allow_all_keys: true, blocked_values: bob, allowed_values: user}",
+         "args=[\"--user=bob\",4711,{\"password\":7,\"who\":\"****\"}],rest=[4711,{\"password\":7,\"who\":\"****\"}]"
+         "\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct builder *b = builder_create(0);
+        builder_resource(b, list, 2, 0, nothing);
+        assert_processed(&redaction_processor, cases[i].yaml, finish(b), cases[i].expected);
+    }
+}
+
+// What senders repeat by reference is looked at once: a long value or key in many lists.
+static void what_many_lists_share_is_looked_at_once(void **state)
+{
+    (void)state;
+    enum { SETS = 8000 };
+    const struct value shared = value_string(long_text());
+    struct builder *b = builder_create(0);
+    struct sample_writer samples;
+    add_service(b, "app");
+    sample_writer_init(&samples, b);
+    const uint32_t long_value = builder_attribute(b, builder_string_text(b, "a"), 0, &shared),
+                   long_key = builder_string(b, long_text());
+    for (int i = 0; i < SETS; i++) {
+        const struct value v = value_int(i);
+        const uint32_t ids[] = {long_value, builder_attribute(b, long_key, 0, &v)};
+        sample_writer_add(&samples, 0, builder_attribute_set(b, ids, 2), 0);
+    }
+    add_written(b, &samples, SETS, (struct profile){0});
+    assert_quick(&redaction_processor, "{allow_all_keys: true, blocked_values: [y, 'x$'], blocked_key_patterns: xy}",
+                 finish(b));
+}
+
+// One find and a list is copied.
+static void what_is_new_is_bounded(void **state)
+{
+    (void)state;
+    enum { ITEMS = 1 << 21 };
+    struct value *items = mem_alloc(ITEMS * sizeof *items);
+    memset(items, 0, ITEMS * sizeof *items);
+    items[0] = TEXT("bob");
+    const struct value array = {.kind = VALUE_ARRAY, .count = ITEMS, .items = items};
+    const struct key_value list[] = {PAIR("a", array), PAIR("b", array)};
+    struct builder *b = builder_create(0);
+    builder_resource(b, list, 2, 0, nothing);
+    struct batch *batch = finish(b), *before = batch;
+    struct test_run r;
+    run_begin(&r, &redaction_processor, "{allow_all_keys: true, blocked_values: bob}");
+    assert_int_equal(run_process(&r, &batch), ERR_LIMIT);
+    assert_string_equal(r.e.text, "what stands for masked values would take more than the 64 MiB allowed: send smaller "
+                                  "requests, or set hash_function: none");
+    assert_ptr_equal(batch, before);
+    run_end(&r);
+    batch_unref(&batch);
+    free(items);
+}
+
 static void many_finds_mask_the_whole(void **state)
 {
     (void)state;
@@ -134,6 +235,10 @@ static void many_finds_mask_the_whole(void **state)
     builder_resource(b, empty, 2, 0, nothing);
     assert_processed(&redaction_processor, "{allow_all_keys: true, blocked_values: ['a*']}", finish(b),
                      "a=x****y,b=\n");
+    b = builder_create(0); // searches that find nothing cost as much as others
+    builder_resource(b, list, 1, 0, nothing);
+    assert_processed(&redaction_processor, "{allow_all_keys: true, blocked_values: ['(x.*y)?']}", finish(b),
+                     "a=****\n");
 }
 
 // --- names and paths ---
@@ -258,13 +363,63 @@ static void original_files_go_unless_wanted(void **state)
     assert_true(before > 0);
 }
 
+static void names_of_scopes_are_masked(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0);
+    builder_resource(b, NULL, 0, 0, nothing);
+    builder_scope(b, BYTES_LITERAL("/home/bob/bin/profiler of eve"), BYTES_LITERAL("v1"), NULL, 0, 0, nothing);
+    struct batch *out =
+        processed(&redaction_processor,
+                  "{allow_all_keys: true, blocked_file_paths: ['^/home/[a-z]+'], blocked_values: [eve]}", finish(b));
+    const struct scope *s = out->resources[0]->scopes[0];
+    assert_true(bytes_equal_text(s->name, "****/bin/profiler of ****"));
+    assert_true(bytes_equal_text(s->version, "v1"));
+    batch_unref(&out);
+}
+
+// A JFR recording that is handed on is nothing else.
+static void a_profile_that_is_its_file_alone_goes_with_it(void **state)
+{
+    (void)state;
+    struct builder *b = builder_create(0);
+    add_service(b, "app");
+    struct sample_writer samples;
+    sample_writer_init(&samples, b);
+    add_written(b, &samples, 0,
+                (struct profile){.original_payload_format = BYTES_LITERAL("jfr"),
+                                 .original_payload = BYTES_LITERAL("bob's recording")});
+    struct batch *batch = finish(b), *out;
+    assert_int_equal(payloads_of(batch), 1);
+    out = processed(&redaction_processor, "{allow_all_keys: true, keep_original_payload: true}", batch_ref(batch));
+    assert_int_equal(payloads_of(out), 1);
+    batch_unref(&out);
+    assert_null(processed(&redaction_processor, "allow_all_keys: true", batch));
+}
+
+// The bytes a batch came from may hold more than the batch: they are not sent on, whatever is found.
+static void nothing_goes_on_as_it_came(void **state)
+{
+    (void)state;
+    struct fake_origin *origin;
+    struct err e;
+    struct batch *read = code(), *b = fake_unread_batch(read, 100, &origin);
+    assert_int_equal(batch_open(&b, 0, &e), ERR_OK);
+    assert_true(batch_as_came(b));
+    b = processed(&redaction_processor, "{allow_all_keys: true, blocked_values: none}", b);
+    assert_null(b->origin);
+    batch_unref(&b);
+    batch_unref(&read);
+}
+
 static void no_blocked_text_is_left_and_no_value_changes(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct batch *b = random_batch(seed, NULL);
         struct batch *out = processed(&redaction_processor,
-                                      "{allow_all_keys: true, redact_all_types: true, blocked_values: ['main[0-9]+'],"
+                                      "{allow_all_keys: true, keep_original_payload: true, redact_all_types: true, "
+                                      "blocked_values: ['main[0-9]+'],"
                                       " blocked_function_names: ['gc'], blocked_file_paths: ['a b']}",
                                       batch_ref(b));
         assert_same_totals(b, out);
@@ -309,6 +464,9 @@ static void wrong_settings_are_named(void **state)
          "test:1:1: processors.redaction: blocked_values: [1]: \"(\" is no regular expression: missing ): (\n"},
         {"{hash_function: hmac-sha256}",
          "test:1:2: processors.redaction: hash_function: hmac-sha256 needs `hmac_key`\n"},
+        {"{hash_function: hmac-sha512, hmac_key: 0123456789abcdef}",
+         "test:1:30: processors.redaction: hmac_key: has 16 characters, hmac-sha512 needs at least 64: a short one can "
+         "be found out\n"},
         {"{hmac_key: x}", "test:1:2: processors.redaction: hmac_key: has no meaning unless hash_function is "
                           "hmac-sha256 or hmac-sha512\n"},
         {"{allow_all_keys: true, allowed_keys: [a]}",
@@ -325,10 +483,17 @@ int main(void)
         cmocka_unit_test(values_are_masked_where_something_is_found),
         cmocka_unit_test(hashes_stand_for_texts),
         cmocka_unit_test(a_summary_tells_what_was_done),
+        cmocka_unit_test(a_summary_goes_on_with_one_that_is_there),
+        cmocka_unit_test(texts_within_lists_and_maps_are_masked),
+        cmocka_unit_test(what_many_lists_share_is_looked_at_once),
+        cmocka_unit_test(what_is_new_is_bounded),
         cmocka_unit_test(many_finds_mask_the_whole),
         cmocka_unit_test(names_and_paths_are_masked),
         cmocka_unit_test(attributes_of_code_stay_but_are_masked),
         cmocka_unit_test(original_files_go_unless_wanted),
+        cmocka_unit_test(names_of_scopes_are_masked),
+        cmocka_unit_test(a_profile_that_is_its_file_alone_goes_with_it),
+        cmocka_unit_test(nothing_goes_on_as_it_came),
         cmocka_unit_test(no_blocked_text_is_left_and_no_value_changes),
         cmocka_unit_test(a_failed_allocation_leaves_the_batch),
         cmocka_unit_test(wrong_settings_are_named),
