@@ -81,4 +81,7 @@ def test_auto_finds_what_the_peer_takes(folder):
         before = sink.count()
         assert post(relay, sent("common-1.10"), PROTO)[0] == 200  # the queue has it
         relay.wait_line("the peer refuses .* no such tenant")
-        assert sink.count() == before + 1
+        sink.wait_requests(before + 3)  # each of the two resources by itself
+        assert_content("1.8", sink.requests[before].body, "common")
+        halves = [load_tool("otlplayouts").decode("1.8", r.body)["Resources"] for r in sink.requests[before + 1:]]
+        assert [len(resources) for resources in halves] == [1, 1], halves  # in the layout it takes, and no other is tried

@@ -133,6 +133,31 @@ def test_changed_resources_are_put_into_the_bytes(folder):
             assert [g.profiles for g in sent] == [g.profiles for g in came], name
 
 
+def pod_request(tool, uid):
+    """A profile of a resource with k8s.pod.uid, in bytes that nobody here would write: a table first, an orphan text, a long zero."""
+    texts = b"".join(tool.fm(5, t) for t in (b"", b"cpu", b"an orphan"))
+    dictionary = texts + b"".join(tool.fm(table, b"") for table in (7, 6, 4, 3, 2, 1))
+    profile = tool.fm(1, tool.fv(1, 1)) + tool.fm(2, tool.packed(4, [7])) + tool.fm(5, b"") + b"\x20\x80\x80\x00"
+    attribute = tool.fm(1, tool.fm(1, b"k8s.pod.uid") + tool.fm(2, tool.fm(1, uid)))
+    scopes = tool.fm(2, tool.fm(1, b"") + tool.fm(2, profile))
+    return tool.fm(2, dictionary) + tool.fm(1, tool.fm(1, attribute) + scopes), dictionary, scopes
+
+
+def test_what_a_pod_adds_is_put_into_the_bytes(folder):
+    """A resource that is found by itself needs nothing of its samples, though some rules look at them."""
+    tool = load_tool("otlpprof")
+    processors = {"k8s_attributes": {"auth_type": "none", "downward": {}, "extract": {"metadata": ["k8s.pod.name"]}}}
+    env = {"POD_NAME": "cart-1", "POD_NAMESPACE": "shop", "POD_UID": "u-1"}
+    body, dictionary, scopes = pod_request(tool, b"u-1")
+    with Sink() as sink, Relay(relay_with([sink], processors, ["k8s_attributes"]), folder, env=env) as relay:
+        assert post(relay, body, PROTO)[0] == 200
+        sink.wait_accepted(1)
+        got = sink.accepted()[-1]
+    assert [v for f, _, v in tool.fields(got) if f == 2] == [dictionary], got
+    assert scopes in got, got
+    assert otlp.decode(got)[0].resource == {"k8s.pod.uid": "u-1", "k8s.pod.name": "cart-1"}, got
+
+
 def test_one_of_two_pipelines_changes_the_samples(folder):
     processors = {"attributes": {"actions": [{"key": "marked", "value": "yes", "action": "insert"}]}}
     with Sink() as a, Sink() as b, Relay(relay_with([a, b], processors, [], ["attributes"]), folder) as relay:

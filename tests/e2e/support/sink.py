@@ -128,11 +128,12 @@ class Reader:
 class Sink:
     """with Sink() as sink: ... sink.endpoint ...; everything is guarded by one condition.
 
-    tls: an ssl.SSLContext to serve with. judge: what a request's headers meet, instead of what behave() says, or None.
+    tls: an ssl.SSLContext to serve with. judge: what a request's headers meet, instead of what behave() says, or None;
+    judge_whole: the same of a Request with its body.
     """
 
-    def __init__(self, tls=None, judge=None):
-        self.tls, self.judge = tls, judge
+    def __init__(self, tls=None, judge=None, judge_whole=None):
+        self.tls, self.judge, self.judge_whole = tls, judge, judge_whole
         self.changed = threading.Condition()
         self.requests = []
         self.default = ok()
@@ -178,7 +179,7 @@ class Sink:
         with self.changed:
             connections = list(self.connections)
         for c in connections:
-            _reset(c)
+            reset(c)
 
     # -- what the test asks --
 
@@ -259,14 +260,16 @@ class Sink:
         request = Request(method, path, headers, b"", behaviour, time.monotonic())
         if behaviour.cut == "headers":
             self._note(request)
-            _reset(connection)
+            reset(connection)
             return False
         if headers.get("expect", "").lower() == "100-continue":
             connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.raw = reader.body(headers)
+        if self.judge_whole:
+            behaviour = request.behaviour = self.judge_whole(request) or behaviour
         self._note(request)
         if behaviour.cut == "body":
-            _reset(connection)
+            reset(connection)
             return False
         self._linger(behaviour)
         if (behaviour.hold or behaviour.delay) and _peer_is_gone(connection):
@@ -321,7 +324,8 @@ def _peer_is_gone(connection):
         return True
 
 
-def _reset(connection):
+def reset(connection):
+    """Cuts it, so that the peer notices."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.shutdown(socket.SHUT_RD)  # wakes a thread that is reading
