@@ -29,7 +29,8 @@ struct exporter_module {
     // Loop thread: one attempt; send_done exactly once, now or later. NULL = encode never makes records.
     void (*send)(struct exporter *self, struct send *s);
     // Worker thread, as encode: records with all of one that the peer refused as too large, then marked is_part, as
-    // unreadable, or, if it is_divisible, as faulty, then marked was_cut; in order. ERR_MEMORY = may be tried again; any other failure ends the record. May be NULL.
+    // unreadable, or, if it is_divisible, as faulty, then marked was_cut; in order. ERR_MEMORY = may be tried again; any other
+    // failure ends the record. May be NULL.
     enum err_code (*replace)(struct exporter *self, const struct record *r, const struct verdict *refusal,
                              struct record_list *out, struct err *e);
     // Loop thread: every send not done yet ends soon (as RETRY). May be NULL.

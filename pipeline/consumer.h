@@ -50,6 +50,7 @@ struct sender {
 struct waiter {
     struct sender sender;
     struct loop *loop; // NULL: on_verdict is called where it happens, on any thread, and must not block
+    bool has_copy;     // of what it offered, until that is final: nothing is lost if the program ends before
     bool wants_held;   // on_verdict is called for MOMENT_HELD too, but only if every branch holds it: OK or PARTIAL
     // NULL = nobody waits. On the loop's thread; for MOMENT_FINAL exactly once. After it the waiter is never touched again.
     void (*on_verdict)(void *arg, enum verdict_moment moment, const struct verdict *verdict);
@@ -111,6 +112,8 @@ enum err_code delivery_open(struct delivery *d, struct err *e) MUST_USE;
 void ticket_add_record(struct ticket *t, struct queue *queue, struct record *r);
 // Gives up one opening. When the last is gone, all records are admitted or none.
 void ticket_leave(struct ticket *t);
+// See struct waiter.
+bool ticket_has_copy(const struct ticket *t);
 // By the queue: one more record is on its way. Any thread, while another is.
 void ticket_record_admitted(struct ticket *t);
 // By the queue: the record's fate is known. Any thread. Faulty: none of it was taken; if that is so of all, it is REFUSED.

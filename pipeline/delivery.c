@@ -140,6 +140,11 @@ const struct sender *delivery_sender(const struct delivery *d)
     return &d->ticket->waiter.sender;
 }
 
+bool ticket_has_copy(const struct ticket *t)
+{
+    return t->waiter.has_copy;
+}
+
 struct delivery delivery_share(const struct delivery *d)
 {
     atomic_fetch_add(&d->ticket->open, 1);
@@ -296,7 +301,8 @@ static void on_kept_verdict(void *arg, enum verdict_moment moment, const struct 
 // The batch is the same, or of the same parts: the last has the charge for all of them.
 static void hand_over_kept(struct ticket *t, struct kept *kept, size_t charged)
 {
-    const struct waiter waiter = {.sender = t->waiter.sender, .on_verdict = on_kept_verdict, .arg = t};
+    const struct waiter waiter = {
+        .sender = t->waiter.sender, .has_copy = t->waiter.has_copy, .on_verdict = on_kept_verdict, .arg = t};
     for (struct kept *k = kept, *next; k != NULL; k = next) {
         next = k->next;
         ticket_record_admitted(t);

@@ -71,6 +71,14 @@ static struct sender common_sender(const struct delivery *members, size_t count)
     return *first;
 }
 
+static bool all_have_copies(const struct delivery *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!ticket_has_copy(members[i].ticket))
+            return false;
+    return true;
+}
+
 bool delivery_join(struct batch *batch, struct delivery *members, size_t count, struct budget *budget,
                    size_t charged_bytes, struct delivery *joint_out)
 {
@@ -79,14 +87,17 @@ bool delivery_join(struct batch *batch, struct delivery *members, size_t count, 
         return false;
     struct joint *j = MEM_NEW(struct joint);
     *j = (struct joint){.members = list, .count = count};
-    const struct sender sender = common_sender(members, count);
+    const struct waiter waiter = {.sender = common_sender(members, count),
+                                  .has_copy = all_have_copies(members, count),
+                                  .wants_held = true,
+                                  .on_verdict = on_verdict,
+                                  .arg = j};
     for (size_t i = 0; i < count; i++) {
         budget_give(budget, delivery_take_charge(&members[i]));
         list[i] = (struct joint_member){members[i].ticket, members[i].batch->profile_count};
         batch_unref(&members[i].batch);
         members[i].ticket = NULL;
     }
-    const struct waiter waiter = {.sender = sender, .wants_held = true, .on_verdict = on_verdict, .arg = j};
     *joint_out = delivery_create(batch, &waiter, budget, charged_bytes);
     return true;
 }

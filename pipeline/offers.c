@@ -89,8 +89,11 @@ static void on_verdict(void *arg, enum verdict_moment moment, const struct verdi
 static void try_it(struct offer *x)
 {
     struct offers *o = x->owner;
-    const struct waiter waiter = {
-        .sender = *delivery_sender(&x->delivery), .wants_held = true, .on_verdict = on_verdict, .arg = x};
+    const struct waiter waiter = {.sender = *delivery_sender(&x->delivery),
+                                  .has_copy = ticket_has_copy(x->delivery.ticket),
+                                  .wants_held = true,
+                                  .on_verdict = on_verdict,
+                                  .arg = x};
     x->charged = delivery_take_charge(&x->delivery);
     consumer_take(o->next, delivery_create(batch_ref(x->delivery.batch), &waiter, o->env->budget, x->charged));
 }

@@ -626,6 +626,24 @@ static void replace(struct send *s, const struct verdict *refusal)
 
 // --- the outcome of an attempt ---
 
+enum { LONGEST_WAIT_AT_THE_END_MS = 500 };
+
+// While the program ends: what its sender would offer again is not waited for.
+static bool is_last_try(const struct send *s)
+{
+    return s->queue->draining && (!queue_holds(s->queue) || ticket_has_copy(s->record->ticket));
+}
+
+static void back_off(struct send *s, int64_t wait_nanos)
+{
+    uint64_t wait_ms = (uint64_t)((wait_nanos + NANOS_PER_MS - 1) / NANOS_PER_MS);
+    if (s->queue->draining && wait_ms > LONGEST_WAIT_AT_THE_END_MS)
+        wait_ms = LONGEST_WAIT_AT_THE_END_MS;
+    metric_add(s->queue->counters.retries, 1);
+    s->backing_off = true;
+    uv_timer_start(&s->timer, on_backed_off, wait_ms, 0);
+}
+
 void send_done(struct send *s, const struct verdict *v)
 {
     struct queue *q = s->queue;
@@ -643,13 +661,10 @@ void send_done(struct send *s, const struct verdict *v)
     note_failing(q, s, v->text);
     int64_t wait = retry_next(&s->retry, q->options.retry, clock_monotonic_nanos(q->options.clock),
                               v->retry_after_nanos, random_unit(&q->random));
-    if (wait < 0 || q->draining) {
+    if (wait < 0 || is_last_try(s))
         finish(s, v);
-        return;
-    }
-    metric_add(q->counters.retries, 1);
-    s->backing_off = true;
-    uv_timer_start(&s->timer, on_backed_off, (uint64_t)((wait + NANOS_PER_MS - 1) / NANOS_PER_MS), 0);
+    else
+        back_off(s, wait);
 }
 
 // --- the end ---

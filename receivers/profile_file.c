@@ -325,8 +325,11 @@ static void deliver(struct profile_file *f, struct batch *batch, struct claim *c
         end_early(f, charged, FILE_BUSY);
         return;
     }
-    const struct waiter waiter = {
-        .loop = f->receiver->component.loop, .wants_held = true, .on_verdict = on_verdict, .arg = f};
+    const struct waiter waiter = {.loop = f->receiver->component.loop,
+                                  .has_copy = f->content.data == NULL,
+                                  .wants_held = true,
+                                  .on_verdict = on_verdict,
+                                  .arg = f};
     consumer_take(f->receiver->next, delivery_create(batch, &waiter, charged->budget, needed));
 }
 

@@ -41,24 +41,18 @@ def relay_config(folder, sink):
 
 
 class Peer:
-    """Refuses for good whatever has the bad service in it; else has a bad moment now and then, unless it is calm."""
+    """Refuses for good whatever has the bad service in it; else has a bad moment now and then."""
 
     def __init__(self):
-        self.random, self.calm, self.refused, self.failed = random.Random(1), False, 0, set()
+        self.random, self.refused = random.Random(1), 0
 
     def __call__(self, came):
         if BAD.encode() in came.raw:
             self.refused += 1
             return status(400, "that service is not known here")
-        if self.calm or self.random.random() > 0.25:
+        if self.random.random() > 0.25:
             return None
-        self.failed.add(came.raw)
         return self.random.choice([status(503), cut_after_body()])
-
-    def calm_down(self, sink):
-        """Until whatever had a bad moment has come again: while the program ends, each is tried only once."""
-        self.calm = True
-        sink.wait(lambda s: self.failed <= {r.raw for r in s.requests if r.accepted}, "what failed, again")
 
 
 class Client(threading.Thread):
@@ -88,14 +82,12 @@ class Client(threading.Thread):
             connection.close()
 
 
-def live_and_end(folder, sink, peer, stop):
+def live_and_end(folder, sink, stop):
     """Relays one after the other while clients send; the number of them."""
     choose, end, lives = random.Random(2), time.monotonic() + soak_seconds(), 0
     while time.monotonic() < end:
         with Relay(relay_config(folder, sink), folder) as relay:
-            peer.calm = False
             stop.wait(choose.uniform(*LIFE_SECONDS))
-            peer.calm_down(sink)
             assert relay.terminate() == 0, relay.tail()
             assert not relay.log("could not be sent|giving up"), relay.tail()
         lives += 1
@@ -121,7 +113,7 @@ def test_what_was_acknowledged_arrives_once(folder):
     with Sink(judge_whole=peer) as sink:
         clients = [Client(i, f"{folder}/s", stop) for i in range(CLIENTS)]
         try:
-            lives = live_and_end(folder, sink, peer, stop)
+            lives = live_and_end(folder, sink, stop)
         finally:
             stop.set()
         for client in clients:

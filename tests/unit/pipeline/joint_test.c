@@ -190,6 +190,27 @@ static void test_refused_before_it_is_held(void **state)
     joined_close(&j);
 }
 
+// Of the whole there is a copy if each sender has its own.
+static void test_copies(void **state)
+{
+    (void)state;
+    for (unsigned last_has_one = 0; last_has_one < 2; last_has_one++) {
+        struct joined j;
+        shared_init(&j.shared, 1000);
+        peer_prepare(&j.peer, &j.shared, "fake/a");
+        for (size_t i = 0; i < MEMBERS; i++) {
+            j.shared.have_copies = i + 1 < MEMBERS || last_has_one;
+            j.members[i] = begin_delivery(&j.shared, &j.told[i], CHARGE);
+        }
+        joined_make(&j);
+        assert_int_equal(ticket_has_copy(j.joint.ticket), last_has_one);
+        joined_send(&j);
+        peer_answer(&j.peer, VERDICT_OK);
+        shared_run(&j.shared);
+        joined_close(&j);
+    }
+}
+
 // While another pipeline has the batch of a member, its charge stays.
 static void test_charge_of_what_others_have(void **state)
 {
@@ -299,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_partial_is_shared),
         cmocka_unit_test(test_other_branches_of_a_member),
         cmocka_unit_test(test_refused_before_it_is_held),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_charge_of_what_others_have),
         cmocka_unit_test(test_full_queue_beside),
         cmocka_unit_test(test_full_queue_beside_one_without_a_queue),

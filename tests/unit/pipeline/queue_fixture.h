@@ -26,10 +26,12 @@ struct shared {
     FILE *log_stream;
     char *log_text;
     size_t log_size;
+    bool have_copies; // senders, of what is offered from now on
 };
 
 static inline void shared_init(struct shared *s, size_t budget_bytes)
 {
+    *s = (struct shared){0};
     loop_init(&s->loop, 0);
     budget_init(&s->budget, budget_bytes);
     s->metrics = metrics_create();
@@ -237,7 +239,8 @@ static inline struct delivery begin_delivery(struct shared *s, struct told *t, s
     *t = (struct told){.shared = s};
     if (charged != 0)
         assert_true(budget_try_take(&s->budget, charged));
-    const struct waiter waiter = {.loop = &s->loop, .wants_held = true, .on_verdict = on_told, .arg = t};
+    const struct waiter waiter = {
+        .loop = &s->loop, .has_copy = s->have_copies, .wants_held = true, .on_verdict = on_told, .arg = t};
     return delivery_create(fake_batch(1), &waiter, &s->budget, charged);
 }
 

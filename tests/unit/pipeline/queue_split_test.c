@@ -381,6 +381,7 @@ static void draining(void **state)
     struct peer p;
     struct told t;
     open_peer(&s, &p, 1000);
+    s.have_copies = true;
     offer(&p, &t, 100, 20);
     run_until_attempts(&p, 1);
     refuse_size(&p);

@@ -427,13 +427,42 @@ static void test_a_peer_that_answers_at_once(void **state)
     end_peer(&p);
 }
 
-static void test_drain_tries_once_more(void **state)
+// At the end, what senders have heard to be held is tried again and again, whatever the waits were.
+static void test_drain_goes_on_trying(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct peer p;
+    struct told told;
+    open_peer(&s, &p, 1000);
+    p.retry.initial_interval_nanos = p.retry.max_interval_nanos = 3600 * NANOS_PER_SECOND;
+    offer(&p, &told, 100, 5);
+    run_until_attempts(&p, 1);
+    peer_answer(&p, VERDICT_RETRY);
+    shared_run(&s);
+    queue_drain(p.queue);
+    assert_int_equal(p.attempts, 2); // at once
+    peer_answer(&p, VERDICT_RETRY);
+    shared_run(&s);
+    assert_int_equal(told.final, 0);
+    assert_false(queue_idle(p.queue));
+    run_until_attempts(&p, 3);
+    peer_answer(&p, VERDICT_OK);
+    shared_run(&s);
+    assert_int_equal(told.verdict.kind, VERDICT_OK);
+    assert_int_equal(peer_counter(&p, SENT), 5);
+    end_peer(&p);
+}
+
+// What its sender has, too, is tried once more.
+static void test_drain_tries_copies_once_more(void **state)
 {
     (void)state;
     struct shared s;
     struct peer p;
     struct told backing_off, waiting;
     open_peer(&s, &p, 1000);
+    s.have_copies = true;
     p.retry.initial_interval_nanos = p.retry.max_interval_nanos = 3600 * NANOS_PER_SECOND;
     offer(&p, &backing_off, 100, 5);
     offer(&p, &waiting, 100, 6);
@@ -565,7 +594,8 @@ int main(void)
         cmocka_unit_test(test_partial_and_refused),
         cmocka_unit_test(test_senders_work_side_by_side),
         cmocka_unit_test(test_a_peer_that_answers_at_once),
-        cmocka_unit_test(test_drain_tries_once_more),
+        cmocka_unit_test(test_drain_goes_on_trying),
+        cmocka_unit_test(test_drain_tries_copies_once_more),
         cmocka_unit_test(test_abandon_ends_what_is_not_in_flight),
         cmocka_unit_test(test_close_with_a_pump_under_way),
         cmocka_unit_test(test_gauges),
