@@ -57,7 +57,7 @@ def test_hanging_for_a_while(folder):
         sink.behave()
         sink.release()  # so that none of those in flight fails after another worked
 
-    outage(folder, lambda sink: sink.behave(default=hold()), end, timeout="500ms")
+    outage(folder, lambda sink: sink.behave(default=hold()), end, timeout="1s")
 
 
 def test_refusing_for_a_while(folder):
