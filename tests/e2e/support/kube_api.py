@@ -14,7 +14,7 @@ import urllib.parse
 from dataclasses import dataclass, field
 
 from support import kube_select
-from support.sink import Gone, Reader, reset
+from support.sink import Gone, Reader, listen, reset
 
 TIMEOUT = 60.0
 # plural: (path of its group, kind, has it namespaces)
@@ -286,13 +286,9 @@ class Api:
                 pass  # its buffer is full: it wakes anyway
 
     def _listen(self):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
-        listener.listen(128)
-        self.port = listener.getsockname()[1]
-        self._listener = listener
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        self._listener = listen(self.port)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def _accept(self, listener):
         while True:

@@ -213,13 +213,9 @@ class Sink:
     # -- machinery --
 
     def _listen(self):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
-        listener.listen(128)
-        self.port = listener.getsockname()[1]
-        self._listener = listener
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        self._listener = listen(self.port)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def _accept(self, listener):
         while True:
@@ -306,6 +302,15 @@ class Sink:
 
     def __exit__(self, *_):
         self.close()
+
+
+def listen(port):
+    """A socket that does, on loopback; 0 = any port."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(128)
+    return listener
 
 
 def _answer(b):
