@@ -2,7 +2,6 @@
 #include "processors/rate_buckets.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 
 // How often it is looked for buckets that are full: to forget one changes nothing.
 #define SWEEP_NANOS NANOS_PER_SECOND
@@ -10,7 +9,7 @@
 #define ENOUGH (1 - 1e-9)
 
 struct rate_bucket {
-    uint64_t key;
+    uint64_t key; // first
     const struct rates *per_second;
     struct rates level;  // below 0 after more was taken than it holds
     struct rates wanted; // by the delivery that asks
@@ -22,7 +21,7 @@ struct rate_bucket {
 
 static struct rate_bucket *bucket_at(const struct rate_buckets *b, uint32_t id)
 {
-    return &((struct rate_bucket *)b->buckets)[id];
+    return known_keys_item(&b->buckets, id);
 }
 
 static double capacity_of(const struct rate_buckets *b, const struct rate_bucket *k, int unit)
@@ -40,26 +39,16 @@ static void init_bucket(const struct rate_buckets *b, struct rate_bucket *k, uin
 
 void rate_buckets_init(struct rate_buckets *b, double burst_seconds, uint32_t most)
 {
-    *b = (struct rate_buckets){.burst_seconds = burst_seconds, .most = most, .count = 1, .capacity = 1};
-    b->buckets = MEM_NEW(struct rate_bucket);
+    *b = (struct rate_buckets){.burst_seconds = burst_seconds};
+    known_keys_init(&b->buckets, sizeof(struct rate_bucket), most);
 }
 
 void rate_buckets_fini(struct rate_buckets *b)
 {
-    index_table_fini(&b->index);
-    free(b->buckets);
+    known_keys_fini(&b->buckets);
 }
 
 // --- keys ---
-
-static bool find(const struct rate_buckets *b, uint64_t key, uint32_t *slot_out, uint32_t *id_out)
-{
-    for (*slot_out = index_table_start(&b->index, key); index_table_next(&b->index, key, slot_out, id_out);
-         index_table_skip(&b->index, slot_out))
-        if (bucket_at(b, *id_out)->key == key)
-            return true;
-    return false;
-}
 
 static void fill(const struct rate_buckets *b, struct rate_bucket *k)
 {
@@ -82,41 +71,25 @@ static bool is_full(const struct rate_buckets *b, const struct rate_bucket *k)
     return true;
 }
 
-static void sweep(struct rate_buckets *b)
+static bool is_in_use(void *arg, void *item)
 {
-    uint32_t kept = 1, slot, id;
-    b->swept_at_nanos = b->now_nanos;
-    index_table_fini(&b->index);
-    for (uint32_t i = 1; i < b->count; i++) {
-        struct rate_bucket *k = bucket_at(b, i);
-        fill(b, k);
-        if (is_full(b, k) || !index_table_reserve(&b->index))
-            continue;
-        *bucket_at(b, kept) = *k;
-        find(b, k->key, &slot, &id);
-        index_table_insert(&b->index, bucket_at(b, kept)->key, slot, kept);
-        kept++;
-    }
-    b->count = kept;
+    const struct rate_buckets *b = arg;
+    fill(b, item);
+    return !is_full(b, item);
 }
 
-// Where there is no room, neither by number nor of memory, the bucket that is shared.
+// Where there is no room, the bucket that is shared.
 static uint32_t bucket_of(struct rate_buckets *b, uint64_t key, const struct rates *per_second,
                           const struct rates *others)
 {
-    uint32_t slot, id = 0;
-    if (find(b, key, &slot, &id))
+    uint32_t id;
+    if (known_keys_find(&b->buckets, key, &id))
         return id;
-    if (b->count > b->most || !index_table_reserve(&b->index) ||
-        !mem_try_grow(&b->buckets, &b->capacity, (size_t)b->count + 1, sizeof(struct rate_bucket), SIZE_MAX)) {
-        if (bucket_at(b, 0)->per_second == NULL)
-            init_bucket(b, bucket_at(b, 0), 0, others);
-        return 0;
-    }
-    find(b, key, &slot, &id); // the table may have grown
-    id = b->count++;
-    index_table_insert(&b->index, key, slot, id);
-    init_bucket(b, bucket_at(b, id), key, per_second);
+    id = known_keys_add(&b->buckets, key);
+    if (id != 0)
+        init_bucket(b, bucket_at(b, id), key, per_second);
+    else if (bucket_at(b, 0)->per_second == NULL)
+        init_bucket(b, bucket_at(b, 0), 0, others);
     return id;
 }
 
@@ -125,8 +98,10 @@ static uint32_t bucket_of(struct rate_buckets *b, uint64_t key, const struct rat
 void rate_buckets_begin(struct rate_buckets *b, int64_t now_nanos)
 {
     b->now_nanos = now_nanos;
-    if (b->count > b->most && now_nanos - b->swept_at_nanos >= SWEEP_NANOS)
-        sweep(b);
+    if (!known_keys_full(&b->buckets) || now_nanos - b->swept_at_nanos < SWEEP_NANOS)
+        return;
+    b->swept_at_nanos = now_nanos;
+    known_keys_sweep(&b->buckets, is_in_use, b);
 }
 
 void rate_buckets_ask(struct rate_buckets *b, uint64_t key, const struct rates *per_second, const struct rates *others,

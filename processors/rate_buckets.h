@@ -4,7 +4,7 @@
 #ifndef PROCESSORS_RATE_BUCKETS_H
 #define PROCESSORS_RATE_BUCKETS_H
 
-#include "base/index_table.h"
+#include "processors/known_keys.h"
 
 enum rate_unit { RATE_BYTES, RATE_PROFILES, RATE_SAMPLES, RATE_UNITS };
 
@@ -14,12 +14,8 @@ struct rates {
 };
 
 struct rate_buckets {
-    double burst_seconds; // a bucket holds what comes in so long
-    uint32_t most;        // keys that are told apart; further ones share the bucket of number 0
-    struct index_table index;
-    void *buckets; // struct rate_bucket[]
-    size_t capacity;
-    uint32_t count;
+    double burst_seconds;      // a bucket holds what comes in so long
+    struct known_keys buckets; // of struct rate_bucket
     int64_t now_nanos, swept_at_nanos;
     uint32_t asked; // the first bucket of a list, + 1
 };

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 
 struct service_count {
-    uint64_t hash;    // of the name
+    uint64_t hash;    // first: of the name
     int64_t interval; // which one the counts are of
     uint64_t seen, kept;
     uint64_t before; // seen in the interval before
@@ -14,64 +14,42 @@ struct service_count {
 void sampler_budget_init(struct sampler_budget *b, uint64_t profiles, int64_t interval_nanos)
 {
     *b = (struct sampler_budget){.profiles = profiles, .interval_nanos = interval_nanos};
-    b->services = MEM_NEW(struct service_count);
-    b->capacity = b->count = 1;
+    known_keys_init(&b->services, sizeof(struct service_count), BUDGET_MAX_SERVICES);
     CHECK(pthread_mutex_init(&b->lock, NULL) == 0);
 }
 
 void sampler_budget_fini(struct sampler_budget *b)
 {
-    index_table_fini(&b->index);
-    free(b->services);
+    known_keys_fini(&b->services);
     pthread_mutex_destroy(&b->lock);
 }
 
-static bool find(const struct sampler_budget *b, uint64_t hash, uint32_t *slot_out, uint32_t *id_out)
+static bool is_in_use(void *arg, void *item)
 {
-    const struct service_count *services = b->services;
-    for (*slot_out = index_table_start(&b->index, hash); index_table_next(&b->index, hash, slot_out, id_out);
-         index_table_skip(&b->index, slot_out))
-        if (services[*id_out].hash == hash)
-            return true;
-    return false;
+    const struct service_count *c = item;
+    return c->interval + 2 > *(const int64_t *)arg;
 }
 
 // Those that sent nothing for two intervals give way; at most once in an interval.
-static void sweep(struct sampler_budget *b, int64_t interval)
+static void make_room(struct sampler_budget *b, int64_t interval)
 {
-    struct service_count *services = b->services;
-    uint32_t kept = 1, slot, id;
-    if (b->swept_at == interval)
+    if (!known_keys_full(&b->services) || b->swept_at == interval)
         return;
     b->swept_at = interval;
-    index_table_fini(&b->index);
-    for (uint32_t i = 1; i < b->count; i++)
-        if (services[i].interval + 2 > interval && index_table_reserve(&b->index)) {
-            services[kept] = services[i];
-            find(b, services[kept].hash, &slot, &id);
-            index_table_insert(&b->index, services[kept].hash, slot, kept);
-            kept++;
-        }
-    b->count = kept;
+    known_keys_sweep(&b->services, is_in_use, &interval);
 }
 
-// Where there is no room, neither by number nor of memory, that of those that share.
+// Where there is no room, that of those that share.
 static struct service_count *count_of(struct sampler_budget *b, uint64_t hash, int64_t interval)
 {
-    uint32_t slot, id = 0;
-    if (find(b, hash, &slot, &id))
-        return &((struct service_count *)b->services)[id];
-    if (b->count > BUDGET_MAX_SERVICES)
-        sweep(b, interval);
-    if (b->count > BUDGET_MAX_SERVICES || !index_table_reserve(&b->index) ||
-        !mem_try_grow(&b->services, &b->capacity, (size_t)b->count + 1, sizeof(struct service_count), SIZE_MAX))
-        return b->services;
-    find(b, hash, &slot, &id); // the table may have grown
-    id = b->count++;
-    index_table_insert(&b->index, hash, slot, id);
-    struct service_count *c = &((struct service_count *)b->services)[id];
-    *c = (struct service_count){.hash = hash, .interval = interval};
-    return c;
+    uint32_t id;
+    if (!known_keys_find(&b->services, hash, &id)) {
+        make_room(b, interval);
+        id = known_keys_add(&b->services, hash);
+        if (id != 0)
+            ((struct service_count *)known_keys_item(&b->services, id))->interval = interval;
+    }
+    return known_keys_item(&b->services, id);
 }
 
 static void turn(struct service_count *c, int64_t interval)

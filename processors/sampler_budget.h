@@ -4,8 +4,7 @@
 #ifndef PROCESSORS_SAMPLER_BUDGET_H
 #define PROCESSORS_SAMPLER_BUDGET_H
 
-#include "base/bytes.h"
-#include "base/index_table.h"
+#include "processors/known_keys.h"
 
 #include <pthread.h>
 
@@ -15,11 +14,8 @@ struct sampler_budget {
     pthread_mutex_t lock; // of what follows but for the first two
     uint64_t profiles;    // 0 = no budget
     int64_t interval_nanos;
-    struct index_table index;
-    void *services; // struct service_count[]; number 0 is of those that share
-    size_t capacity;
-    uint32_t count;
-    int64_t swept_at; // interval of the last search for services that are gone
+    struct known_keys services; // of struct service_count
+    int64_t swept_at;           // interval of the last search for services that are gone
 };
 
 void sampler_budget_init(struct sampler_budget *b, uint64_t profiles, int64_t interval_nanos);

@@ -233,7 +233,7 @@ static void many_services_share_what_is_left(void **state)
             kept += sampler_budget_takes(&b, hash_bytes(&name, sizeof name), turn * 5000, 0);
         }
         assert_in_range(kept, BUDGET_MAX_SERVICES, BUDGET_MAX_SERVICES + 1);
-        assert_in_range(b.count, BUDGET_MAX_SERVICES, BUDGET_MAX_SERVICES + 1);
+        assert_in_range(b.services.count, BUDGET_MAX_SERVICES, BUDGET_MAX_SERVICES + 1);
     }
     mem_fail_from(1);
     assert_true(sampler_budget_takes(&b, hash_bytes("new", 3), 90000, 0)); // of those that share

@@ -104,12 +104,12 @@ static void further_keys_share_a_bucket(void **state)
         assert_true(takes(&b, key(i), &ten_profiles, 10, 0, 0, &s));
     assert_true(takes(&b, key(1000), &ten_profiles, 6, 0, 0, &s));
     assert_false(takes(&b, key(1001), &ten_profiles, 6, 0, 0, &s));
-    assert_int_equal(b.count, MOST + 1);
+    assert_int_equal(b.buckets.count, MOST + 1);
     assert_false(takes(&b, key(3), &ten_profiles, 1, 0, 0, &s)); // still known
     // All but the first are full again: they are forgotten, which nobody notices.
     assert_true(takes(&b, key(1), &ten_profiles, 5, 0, NANOS_PER_SECOND - 1, &s));
     assert_true(takes(&b, key(1001), &ten_profiles, 10, 0, NANOS_PER_SECOND, &s));
-    assert_int_equal(b.count, 1 + 2);
+    assert_int_equal(b.buckets.count, 1 + 2);
     assert_false(takes(&b, key(1001), &ten_profiles, 1, 0, NANOS_PER_SECOND, &s));
     assert_false(takes(&b, key(1), &ten_profiles, 6, 0, NANOS_PER_SECOND, &s));
     assert_true(takes(&b, key(1), &ten_profiles, 5, 0, NANOS_PER_SECOND, &s));
