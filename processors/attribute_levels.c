@@ -7,6 +7,18 @@ const char *const attribute_place_names[] = {[PLACE_RESOURCE] = "resource",
                                              [PLACE_SAMPLE] = "sample",
                                              NULL};
 
+void attribute_level_check_matcher(const struct component_check *check, const char *key,
+                                   const struct matcher_settings *s, int level)
+{
+    struct attribute_matcher *m;
+    struct err e;
+    if (matcher_create(s, &m, &e) != ERR_OK)
+        check_error(check, key, "%s", e.text);
+    else if (m != NULL && level == PLACE_RESOURCE && matcher_names_libraries(m))
+        check_error(check, key, "libraries has no meaning at the level of resources");
+    matcher_destroy(&m);
+}
+
 struct run {
     const struct attribute_plan *plan;
     const struct batch *batch;

@@ -9,6 +9,10 @@
 enum attribute_place { PLACE_RESOURCE, PLACE_SCOPE, PLACE_PROFILE, PLACE_SAMPLE };
 extern const char *const attribute_place_names[]; // for FIELD_ENUM
 
+// Of the settings of a processor with such a level: adds an error unless the matcher can be made and has a meaning there.
+void attribute_level_check_matcher(const struct component_check *check, const char *key,
+                                   const struct matcher_settings *s, int level);
+
 struct attribute_plan {
     enum attribute_place place;
     struct attribute_steps steps;

@@ -48,24 +48,12 @@ static const struct field attributes_fields[] = {
     {.name = NULL},
 };
 
-static void check_matcher(const struct component_check *check, const char *key, const struct matcher_settings *s,
-                          int level)
-{
-    struct attribute_matcher *m;
-    struct err e;
-    if (matcher_create(s, &m, &e) != ERR_OK)
-        check_error(check, key, "%s", e.text);
-    else if (m != NULL && level == PLACE_RESOURCE && matcher_names_libraries(m))
-        check_error(check, key, "libraries has no meaning at the level of resources");
-    matcher_destroy(&m);
-}
-
 static void check_settings(const void *settings, const struct component_check *check)
 {
     const struct attributes_settings *s = settings;
     actions_check(&s->actions, "actions", check);
-    check_matcher(check, "include", &s->include, s->level);
-    check_matcher(check, "exclude", &s->exclude, s->level);
+    attribute_level_check_matcher(check, "include", &s->include, s->level);
+    attribute_level_check_matcher(check, "exclude", &s->exclude, s->level);
 }
 
 static enum err_code create(struct processor *self, const void *settings, struct err *e)

@@ -73,18 +73,6 @@ static void check_ottl(const struct component_check *check, const char *key, con
                     "conditions in OTTL are not supported yet: write include, exclude, sample_types or frames");
 }
 
-static void check_matcher(const struct component_check *check, const char *key, const struct matcher_settings *s,
-                          int level)
-{
-    struct attribute_matcher *m;
-    struct err e;
-    if (matcher_create(s, &m, &e) != ERR_OK)
-        check_error(check, key, "%s", e.text);
-    else if (m != NULL && level == PLACE_RESOURCE && matcher_names_libraries(m))
-        check_error(check, key, "libraries has no meaning at the level of resources");
-    matcher_destroy(&m);
-}
-
 static bool does_something(const struct filter_settings *s)
 {
     return s->include.given || s->exclude.given || s->sample_types.include.count + s->sample_types.exclude.count > 0 ||
@@ -99,8 +87,8 @@ static void check_settings(const void *settings, const struct component_check *c
     struct err e;
     check_ottl(check, "profiles", &s->profiles);
     check_ottl(check, "profile_conditions", &s->profile_conditions);
-    check_matcher(check, "include", &s->include, s->level);
-    check_matcher(check, "exclude", &s->exclude, s->level);
+    attribute_level_check_matcher(check, "include", &s->include, s->level);
+    attribute_level_check_matcher(check, "exclude", &s->exclude, s->level);
     type_rules_check(check, &s->sample_types);
     if (frame_rules_create(&s->frames, &frames, &e) != ERR_OK)
         check_error(check, "frames.drop", "%s", e.text);

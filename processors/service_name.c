@@ -230,15 +230,13 @@ static enum source find_name(struct naming *n, struct bytes *name_out)
     return SOURCES;
 }
 
-static bool put_name(struct naming *n, struct part_attributes *part, struct bytes name)
+static bool put_name(struct naming *n, struct part_attributes *part, const struct key_value *old, struct bytes name)
 {
-    uint32_t at = 0;
+    const uint32_t at = old != NULL ? (uint32_t)(old - part->list) : part->count;
     if (!mem_try_grow((void **)&n->list, &n->capacity, (size_t)part->count + 1, sizeof *n->list, UINT32_MAX))
         return false;
     if (part->count > 0)
         memcpy(n->list, part->list, part->count * sizeof *n->list);
-    while (at < part->count && !bytes_equal(n->list[at].key, name_key))
-        at++;
     n->list[at] = (struct key_value){name_key, value_string(name)};
     part->list = n->list;
     part->count += at == part->count;
@@ -266,7 +264,7 @@ static enum err_code change_part(void *arg, uint32_t resource, uint32_t scope, s
     n->found[source]++;
     if (source == SOURCES || (old != NULL && old->value.kind == VALUE_STRING && bytes_equal(old->value.bytes, name)))
         return ERR_OK;
-    return put_name(n, part, name) ? ERR_OK : err_set(e, ERR_MEMORY, "out of memory for the name of a service");
+    return put_name(n, part, old, name) ? ERR_OK : err_set(e, ERR_MEMORY, "out of memory for the name of a service");
 }
 
 static enum err_code process(struct processor *self, struct batch **batch, const struct sender *from, struct err *e)
