@@ -50,10 +50,22 @@ void bench_sample_processors(void);
 void bench_k8s_attributes(void);
 void bench_kubernetes(void); // a list of pods, what is kept of it, looking up
 struct arena;
+struct batch;
 struct processor;
 struct processor_module;
 struct processor *bench_create_processor(struct arena *arena, const struct processor_module *m, const char *yaml);
 void bench_destroy_processor(struct processor *p);
+// Batches that a processor gets in turns, so many times; each must come out as another one, if must_change.
+struct bench_work {
+    struct processor *processor;
+    struct batch *const *batches;
+    size_t batch_count;
+    unsigned repeats;
+    bool must_change;
+};
+double bench_process_seconds(const struct bench_work *w); // for one of them, the best of seven runs
+struct builder;
+uint32_t bench_text_attribute(struct builder *b, const char *key, const char *format, uint32_t number);
 // With the program at `path`: import end to end against the floor, start time, idle memory.
 void bench_program(const char *path, const char *input_name, const char *input_path, struct bytes file);
 void bench_start(const char *path);

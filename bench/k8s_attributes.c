@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RUNS = 7, SMALL_REPEATS = 2000, HOST_SAMPLES = 100000, PODS = 200, THREADS = 16 };
+enum { SMALL_REPEATS = 2000, HOST_SAMPLES = 100000, PODS = 200, THREADS = 16 };
 
 static const char yaml[] = "downward: {}\n" // no API server is asked
                            "extract:\n"
@@ -54,14 +54,6 @@ static void publish_pods(struct processor *p)
     kube_store_destroy(&store);
 }
 
-static uint32_t text_attribute(struct builder *b, const char *key, const char *format, uint32_t number)
-{
-    char text[32];
-    snprintf(text, sizeof text, format, number);
-    const struct value v = value_string(bytes_from_text(text));
-    return builder_attribute(b, builder_string_text(b, key), 0, &v);
-}
-
 // pods 0: samples say nothing of pods.
 static void add_profile(struct builder *b, uint32_t count, uint32_t pods)
 {
@@ -70,9 +62,9 @@ static void add_profile(struct builder *b, uint32_t count, uint32_t pods)
     sample_writer_init(&samples, b);
     observation_writer_init(&observations, b);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t ids[2] = {text_attribute(b, "thread.name", "worker-%u", i % THREADS)};
+        uint32_t ids[2] = {bench_text_attribute(b, "thread.name", "worker-%u", i % THREADS)};
         if (pods > 0)
-            ids[1] = text_attribute(b, "container.id", "container-%u", i * 7 % pods);
+            ids[1] = bench_text_attribute(b, "container.id", "container-%u", i * 7 % pods);
         sample_writer_add(&samples, 0, builder_attribute_set(b, ids, pods > 0 ? 2 : 1), 0);
         observation_writer_add_value(&observations, 1);
     }
@@ -104,29 +96,12 @@ static struct batch *make_batch(uint32_t samples, uint32_t pods)
 
 // --- measuring ---
 
-struct work {
-    struct processor *processor;
-    struct batch *batch;
-    unsigned repeats;
-};
-
-static void run_processor(void *arg)
-{
-    const struct work *w = arg;
-    for (unsigned i = 0; i < w->repeats; i++) {
-        struct batch *b = batch_ref(w->batch);
-        struct err e;
-        CHECK(w->processor->module->process(w->processor, &b, &(const struct sender){{0}}, &e) == ERR_OK &&
-              b != w->batch);
-        batch_unref(&b);
-    }
-}
-
 static void measure(struct processor *p, uint32_t samples, uint32_t pods)
 {
     char metric[64], input[48];
-    struct work w = {p, make_batch(samples, pods), pods > 0 ? 1 : SMALL_REPEATS};
-    const double nanos = best_cpu_seconds(RUNS, run_processor, &w) / w.repeats * 1e9;
+    struct batch *b = make_batch(samples, pods);
+    const double nanos =
+        bench_process_seconds(&(struct bench_work){p, &b, 1, pods > 0 ? 1 : SMALL_REPEATS, true}) * 1e9;
     snprintf(input, sizeof input, "%u samples", samples);
     if (pods > 0)
         snprintf(metric, sizeof metric, "k8s_attributes, split by %u pods, ns per sample", pods);
@@ -134,7 +109,7 @@ static void measure(struct processor *p, uint32_t samples, uint32_t pods)
         snprintf(metric, sizeof metric, "k8s_attributes, ns per profile");
     report_row(&(struct row){"k8s_attributes (one thread, best of 7)", input, metric,
                              pods > 0 ? nanos / samples : nanos, 0, false});
-    batch_unref(&w.batch);
+    batch_unref(&b);
 }
 
 void bench_k8s_attributes(void)

@@ -213,7 +213,7 @@ static const struct kube_object *pod_at(const struct cluster *c, unsigned i)
 // What is looked for, in memory of its own: not what the table compares it with.
 struct wanted {
     char uid[40], name[48], namespace_name[16], container[80];
-    struct kube_address address;
+    struct ip_address address;
     const struct kube_object *pod;
 };
 

@@ -40,13 +40,6 @@ static const char resource_yaml[] = "attributes:\n"
 
 // --- a processor without a service ---
 
-struct bench_processor {
-    struct processor *processor;
-    struct arena arena;
-    struct batch **batches; // taken in turns
-    size_t batch_count;
-};
-
 // What components of a service share, as far as processors need it.
 static const struct component_env *bench_env(struct arena *arena)
 {
@@ -80,6 +73,14 @@ void bench_destroy_processor(struct processor *p)
     struct metrics *metrics = p->component.env->metrics;
     p->module->destroy(p);
     metrics_destroy(&metrics);
+}
+
+uint32_t bench_text_attribute(struct builder *b, const char *key, const char *format, uint32_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, format, number);
+    const struct value v = value_string(bytes_from_text(text));
+    return builder_attribute(b, builder_string_text(b, key), 0, &v);
 }
 
 // --- one profile ---
@@ -141,36 +142,53 @@ static struct batch *make_batch(uint32_t samples, int64_t pid)
 
 // --- measuring ---
 
-static void run_processor(void *arg)
+static void run_process(void *arg)
 {
-    struct bench_processor *p = arg;
-    for (int i = 0; i < REPEATS; i++) {
-        struct batch *from = p->batches[(size_t)i % p->batch_count], *b = batch_ref(from);
+    const struct bench_work *w = arg;
+    for (unsigned i = 0; i < w->repeats; i++) {
+        struct batch *from = w->batches[i % w->batch_count], *b = batch_ref(from);
         struct err e;
-        CHECK(p->processor->module->process(p->processor, &b, &(const struct sender){{0}}, &e) == ERR_OK && b != from);
+        CHECK(w->processor->module->process(w->processor, &b, &(const struct sender){0}, &e) == ERR_OK);
+        CHECK(b != from || !w->must_change);
         batch_unref(&b);
     }
+}
+
+double bench_process_seconds(const struct bench_work *w)
+{
+    struct bench_work work = *w;
+    return best_cpu_seconds(RUNS, run_process, &work) / w->repeats;
+}
+
+static struct batch **make_batches(uint32_t samples, size_t count)
+{
+    struct batch **batches = mem_try_array(count, sizeof *batches);
+    CHECK(batches != NULL);
+    for (size_t i = 0; i < count; i++)
+        batches[i] = make_batch(samples, (int64_t)i);
+    return batches;
+}
+
+static void drop_batches(struct batch **batches, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        batch_unref(&batches[i]);
+    free(batches);
 }
 
 // `resources` of them in turns: with one, what is known from the time before is found again.
 static void measure_batches(struct processor *processor, const char *what, uint32_t samples, size_t resources)
 {
-    struct bench_processor p = {
-        .processor = processor, .batches = mem_try_array(resources, sizeof(struct batch *)), .batch_count = resources};
+    struct batch **batches = make_batches(samples, resources);
     char input[64], metric[64];
-    CHECK(p.batches != NULL);
-    for (size_t i = 0; i < resources; i++)
-        p.batches[i] = make_batch(samples, (int64_t)i);
-    double seconds = best_cpu_seconds(RUNS, run_processor, &p) / (double)REPEATS;
+    double seconds = bench_process_seconds(&(struct bench_work){processor, batches, resources, REPEATS, true});
     snprintf(input, sizeof input, "12 attributes, %u samples", samples);
     snprintf(metric, sizeof metric, "%s, %s%s, us", processor->module->module.type, what,
              resources > 1 ? ", all new" : "");
     const double limit = resources > 1 ? 0 : MAX_MICROSECONDS;
     const struct row r = {"processors (one thread, best of 7)", input, metric, seconds * 1e6, limit, false};
     report_row(&r);
-    for (size_t i = 0; i < resources; i++)
-        batch_unref(&p.batches[i]);
-    free(p.batches);
+    drop_batches(batches, resources);
 }
 
 static void measure(const struct processor_module *m, const char *yaml, const char *what, uint32_t samples,
@@ -254,32 +272,28 @@ static void measure_join(const struct processor_module *m, uint32_t samples)
 
 static void run_admit(void *arg)
 {
-    struct bench_processor *p = arg;
-    for (int i = 0; i < REPEATS; i++) {
+    const struct bench_work *w = arg;
+    for (unsigned i = 0; i < w->repeats; i++) {
         struct verdict refusal;
-        CHECK(p->processor->module->admit(p->processor, p->batches[(size_t)i % p->batch_count], &refusal));
+        CHECK(w->processor->module->admit(w->processor, w->batches[i % w->batch_count], &refusal));
     }
 }
 
 static void measure_admit(const struct processor_module *m, const char *yaml, const char *what, size_t resources)
 {
-    struct bench_processor p = {.batches = mem_try_array(resources, sizeof(struct batch *)), .batch_count = resources};
+    struct batch **batches = make_batches(1, resources);
+    struct arena arena;
     char metric[64];
-    CHECK(p.batches != NULL);
-    for (size_t i = 0; i < resources; i++)
-        p.batches[i] = make_batch(1, (int64_t)i);
-    arena_init(&p.arena, 0);
-    p.processor = bench_create_processor(&p.arena, m, yaml);
-    double seconds = best_cpu_seconds(RUNS, run_admit, &p) / (double)REPEATS;
+    arena_init(&arena, 0);
+    struct bench_work w = {bench_create_processor(&arena, m, yaml), batches, resources, REPEATS, false};
+    double seconds = best_cpu_seconds(RUNS, run_admit, &w) / w.repeats;
     snprintf(metric, sizeof metric, "%s%s, ns per delivery", m->module.type, what);
     const struct row r = {
         "processors (one thread, best of 7)", "12 attributes, 1 profile", metric, seconds * 1e9, 0, false};
     report_row(&r);
-    bench_destroy_processor(p.processor);
-    arena_fini(&p.arena);
-    for (size_t i = 0; i < resources; i++)
-        batch_unref(&p.batches[i]);
-    free(p.batches);
+    bench_destroy_processor(w.processor);
+    arena_fini(&arena);
+    drop_batches(batches, resources);
 }
 
 void bench_processors(void)

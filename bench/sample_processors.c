@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { RUNS = 7, SMALL_REPEATS = 2000, HOST_SAMPLES = 100000, PODS = 200, STACKS = 5000, DEPTH = 20, FUNCTIONS = 3000 };
+enum { SMALL_REPEATS = 2000, HOST_SAMPLES = 100000, PODS = 200, STACKS = 5000, DEPTH = 20, FUNCTIONS = 3000 };
 
 static const struct {
     const struct processor_module *module;
@@ -26,18 +26,10 @@ static const struct {
 
 // --- input ---
 
-static uint32_t text_attribute(struct builder *b, const char *key, const char *format, uint32_t number)
-{
-    char text[32];
-    snprintf(text, sizeof text, format, number);
-    const struct value v = value_string(bytes_from_text(text));
-    return builder_attribute(b, builder_string_text(b, key), 0, &v);
-}
-
 static uint32_t make_set(struct builder *b, uint32_t sample)
 {
-    const uint32_t ids[] = {text_attribute(b, "pod", "pod-%u", sample * 7 % PODS),
-                            text_attribute(b, "thread.name", "worker-%u", sample % 16)};
+    const uint32_t ids[] = {bench_text_attribute(b, "pod", "pod-%u", sample * 7 % PODS),
+                            bench_text_attribute(b, "thread.name", "worker-%u", sample % 16)};
     return builder_attribute_set(b, ids, COUNT_OF(ids));
 }
 
@@ -93,35 +85,18 @@ static struct batch *make_batch(uint32_t samples)
 
 // --- measuring ---
 
-struct work {
-    struct processor *processor;
-    struct batch *batch;
-    unsigned repeats;
-};
-
-static void run_processor(void *arg)
-{
-    const struct work *w = arg;
-    for (unsigned i = 0; i < w->repeats; i++) {
-        struct batch *b = batch_ref(w->batch);
-        struct err e;
-        CHECK(w->processor->module->process(w->processor, &b, &(const struct sender){{0}}, &e) == ERR_OK);
-        batch_unref(&b);
-    }
-}
-
 static void measure(size_t i, struct batch *b, unsigned repeats, const char *unit, double per)
 {
     struct arena arena;
     char metric[96], input[48];
     arena_init(&arena, 0);
-    struct work w = {bench_create_processor(&arena, cases[i].module, cases[i].yaml), b, repeats};
-    const double seconds = best_cpu_seconds(RUNS, run_processor, &w) / repeats;
+    struct processor *p = bench_create_processor(&arena, cases[i].module, cases[i].yaml);
+    const double seconds = bench_process_seconds(&(struct bench_work){p, &b, 1, repeats, false});
     snprintf(input, sizeof input, "%u samples", (unsigned)b->sample_count);
     snprintf(metric, sizeof metric, "%s, ns per %s", cases[i].name, unit);
     report_row(
         &(struct row){"processors of samples (one thread, best of 7)", input, metric, seconds * 1e9 / per, 0, false});
-    bench_destroy_processor(w.processor);
+    bench_destroy_processor(p);
     arena_fini(&arena);
 }
 
