@@ -2,6 +2,7 @@
 #include "base/fd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 bool fd_write_all(int fd, struct bytes data)
@@ -29,4 +30,20 @@ bool fd_read_to_end(int fd, struct buf *out)
         out->len += n > 0 ? (size_t)n : 0;
     }
     return false;
+}
+
+enum err_code fd_read_file(const char *path, size_t max_bytes, struct buf *out)
+{
+    buf_init(out, max_bytes + FD_READ_BYTES);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool read = fd >= 0 && fd_read_to_end(fd, out);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+    if (out->too_large || out->len > max_bytes)
+        return ERR_LIMIT;
+    if (read)
+        return ERR_OK;
+    return buf_ok(out) ? ERR_IO : ERR_MEMORY;
 }

@@ -4,27 +4,18 @@
 #include "base/fd.h"
 #include "base/limits.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static bool read_whole(struct buf *text, const char *root, const char *path)
 {
     char whole[LIMIT_PATH_BYTES];
     const int len = snprintf(whole, sizeof whole, "%s/%s", root, path);
-    // a named pipe in the place of a file must not hold up the start
-    const int fd = (size_t)len < sizeof whole ? open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-    if (fd < 0)
-        return false;
-    const bool good = fd_read_to_end(fd, text) && text->len <= LOCAL_FILE_MAX_BYTES;
-    close(fd);
-    return good;
+    return (size_t)len < sizeof whole && fd_read_file(whole, LOCAL_FILE_MAX_BYTES, text) == ERR_OK;
 }
 
 bool local_file_open(struct local_file *f, const char *root, const char *path)
 {
     *f = (struct local_file){.report = {0}};
-    buf_init(&f->text, LOCAL_FILE_MAX_BYTES + FD_READ_BYTES);
     const bool good = read_whole(&f->text, root, path);
     const struct bytes text = good ? buf_bytes(&f->text) : BYTES_LITERAL("");
     return text_lines_init(&f->lines, text, 0, &f->report, NULL) == ERR_OK && good;

@@ -4,9 +4,6 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 enum {
     TOKEN_MAX_BYTES = 16 << 10,
     NAMESPACE_MAX_BYTES = 253,
@@ -76,16 +73,12 @@ static enum err_code use_cluster_address(struct kube_access *a, struct err *e)
 static void read_namespace(struct kube_access *a, const char *path)
 {
     struct buf text;
-    buf_init(&text, NAMESPACE_MAX_BYTES + FD_READ_BYTES);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && fd_read_to_end(fd, &text) && text.len <= NAMESPACE_MAX_BYTES) {
+    if (fd_read_file(path, NAMESPACE_MAX_BYTES, &text) == ERR_OK) {
         while (text.len > 0 && memchr(" \r\n", text.data[text.len - 1], 3) != NULL)
             text.len--;
         if (text.len > 0)
             a->namespace_name = arena_copy_text(&a->arena, (const char *)text.data, text.len);
     }
-    if (fd >= 0)
-        close(fd);
     buf_fini(&text);
 }
 

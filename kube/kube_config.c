@@ -8,7 +8,6 @@
 #include "kube/kube_access.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 enum { MAX_FILES = 16, PASSWORD_MAX_BYTES = 4096 };
@@ -49,17 +48,11 @@ static enum err_code parse(struct kube_access *a, const char *path, struct bytes
 static enum err_code read_file(struct kube_access *a, const char *path, const struct config_node **out, struct err *e)
 {
     struct buf text;
-    buf_init(&text, LIMIT_CONFIG_BYTES + FD_READ_BYTES);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool read = fd >= 0 && fd_read_to_end(fd, &text);
-    int why = errno;
-    enum err_code rc = ERR_OK;
-    if (fd >= 0)
-        close(fd);
-    if (text.len > LIMIT_CONFIG_BYTES || text.too_large)
+    enum err_code rc = fd_read_file(path, LIMIT_CONFIG_BYTES, &text);
+    if (rc == ERR_LIMIT)
         rc = err_set(e, ERR_LIMIT, "%s has more than the %d bytes that are allowed", path, LIMIT_CONFIG_BYTES);
-    else if (!read)
-        rc = err_set(e, ERR_IO, "cannot read the kubeconfig %s: %s", path, strerror(why));
+    else if (rc != ERR_OK)
+        rc = err_set(e, ERR_IO, "cannot read the kubeconfig %s: %s", path, strerror(errno));
     else
         rc = parse(a, path, buf_bytes(&text), out, e);
     buf_fini(&text);

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdalign.h>
 
@@ -55,7 +54,7 @@ struct part {
 enum { PART_OBJECT, PART_LABELS, PART_ANNOTATIONS, PART_CONTAINERS, PART_ADDRESSES, PARTS };
 
 static_assert(alignof(struct kube_object) == alignof(struct kube_pair) &&
-                  alignof(struct kube_object) == alignof(struct kube_container) && alignof(struct kube_address) == 1,
+                  alignof(struct kube_object) == alignof(struct kube_container) && alignof(struct ip_address) == 1,
               "parts follow each other without gaps");
 
 static void list_parts(const struct kube_object *o, struct part parts[PARTS])
@@ -66,7 +65,7 @@ static void list_parts(const struct kube_object *o, struct part parts[PARTS])
             (struct part){o->maps[map], o->map_counts[map], sizeof(struct kube_pair), pair_texts, COUNT_OF(pair_texts)};
     parts[PART_CONTAINERS] = (struct part){o->pod.containers, o->pod.container_count, sizeof(struct kube_container),
                                            container_texts, COUNT_OF(container_texts)};
-    parts[PART_ADDRESSES] = (struct part){o->pod.addresses, o->pod.address_count, sizeof(struct kube_address), NULL, 0};
+    parts[PART_ADDRESSES] = (struct part){o->pod.addresses, o->pod.address_count, sizeof(struct ip_address), NULL, 0};
 }
 
 static const struct bytes *text_at(const struct part *p, size_t item, size_t text)
@@ -156,17 +155,6 @@ bool kube_object_find(const struct kube_object *o, enum kube_map map, const char
 }
 
 // --- texts of the API ---
-
-bool kube_address_parse(struct bytes text, struct kube_address *out)
-{
-    char name[INET6_ADDRSTRLEN];
-    *out = (struct kube_address){.bytes = {[10] = 0xFF, [11] = 0xFF}};
-    if (text.len == 0 || text.len >= sizeof name || memchr(text.data, 0, text.len) != NULL)
-        return false;
-    memcpy(name, text.data, text.len);
-    name[text.len] = 0;
-    return inet_pton(AF_INET, name, out->bytes + 12) == 1 || inet_pton(AF_INET6, name, out->bytes) == 1;
-}
 
 struct bytes kube_without_scheme(struct bytes id)
 {

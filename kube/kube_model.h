@@ -4,8 +4,8 @@
 #ifndef KUBE_KUBE_MODEL_H
 #define KUBE_KUBE_MODEL_H
 
-#include "base/bytes.h"
 #include "base/check.h"
+#include "base/ip_address.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -45,16 +45,12 @@ struct kube_container { // init and ephemeral ones, too
     bool is_init, is_ephemeral;
 };
 
-struct kube_address {
-    uint8_t bytes[16]; // IPv4 as ::ffff:a.b.c.d
-};
-
 struct kube_pod {
     struct bytes node_name, hostname;
     struct bytes start_time; // as the API writes it: RFC 3339
     int64_t start_nanos;     // the same since 1970; 0 = not known
     int64_t end_nanos;       // of one that is done: when its last container ended; 0 = not known
-    const struct kube_address *addresses;
+    const struct ip_address *addresses;
     const struct kube_container *containers;
     uint32_t address_count, container_count;
     bool host_network; // its addresses are the node's
@@ -86,8 +82,6 @@ void kube_object_unref(struct kube_object **o);
 // The value of a label or an annotation; false if there is none.
 bool kube_object_find(const struct kube_object *o, enum kube_map map, const char *key, struct bytes *out);
 
-// An IPv4 or IPv6 address as text, no port, no zone.
-bool kube_address_parse(struct bytes text, struct kube_address *out);
 // "abc" of "containerd://abc" and of "abc".
 struct bytes kube_without_scheme(struct bytes id);
 

@@ -111,14 +111,14 @@ static void join_status(struct kube_object_reader *o, const struct kube_containe
 
 static void add_address(struct kube_object_reader *o, struct bytes text)
 {
-    struct kube_address address;
-    const struct kube_address *known = o->addresses.items;
-    if (!kube_address_parse(text, &address))
+    struct ip_address address;
+    const struct ip_address *known = o->addresses.items;
+    if (!ip_address_parse(text, &address))
         return;
     for (size_t i = 0; i < o->addresses.count; i++)
         if (memcmp(&known[i], &address, sizeof address) == 0)
             return;
-    struct kube_address *place = kube_list_add(o, &o->addresses, sizeof address, MAX_ADDRESSES);
+    struct ip_address *place = kube_list_add(o, &o->addresses, sizeof address, MAX_ADDRESSES);
     if (place != NULL)
         *place = address;
 }

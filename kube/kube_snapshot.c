@@ -114,13 +114,13 @@ static void add_name(struct kube_snapshot *s, uint32_t object)
 
 // --- by address ---
 
-static const struct kube_address *entry_address(const struct kube_snapshot *s, const struct address_entry *e)
+static const struct ip_address *entry_address(const struct kube_snapshot *s, const struct address_entry *e)
 {
     return &s->objects[e->object]->pod.addresses[e->address];
 }
 
-static bool find_address(const struct kube_snapshot *s, uint64_t hash, const struct kube_address *address,
-                         uint32_t *slot, uint32_t *id)
+static bool find_address(const struct kube_snapshot *s, uint64_t hash, const struct ip_address *address, uint32_t *slot,
+                         uint32_t *id)
 {
     const struct index_table *t = &s->by_address;
     for (*slot = index_table_start(t, hash); index_table_next(t, hash, slot, id); index_table_skip(t, slot))
@@ -159,7 +159,7 @@ static void add_address(struct kube_snapshot *s, uint32_t object, uint32_t addre
 {
     uint32_t entry = s->address_count++, slot, first;
     s->addresses[entry] = (struct address_entry){.object = object, .address = address};
-    const struct kube_address *a = entry_address(s, &s->addresses[entry]);
+    const struct ip_address *a = entry_address(s, &s->addresses[entry]);
     uint64_t hash = hash_bytes(a, sizeof *a);
     if (!find_address(s, hash, a, &slot, &first))
         index_table_insert(&s->by_address, hash, slot, entry);
@@ -305,7 +305,7 @@ static void match_address(struct address_matches *m, const struct kube_object *o
         m->lately = o;
 }
 
-const struct kube_object *kube_pod_by_address(const struct kube_snapshot *s, const struct kube_address *address,
+const struct kube_object *kube_pod_by_address(const struct kube_snapshot *s, const struct ip_address *address,
                                               int64_t at_nanos)
 {
     struct address_matches m = {NULL, NULL, NULL};
@@ -322,7 +322,7 @@ const struct kube_object *kube_pod_by_address(const struct kube_snapshot *s, con
     return m.at_time != NULL ? m.at_time : m.in_use != NULL ? m.in_use : m.lately;
 }
 
-bool kube_address_needs_time(const struct kube_snapshot *s, const struct kube_address *address)
+bool kube_address_needs_time(const struct kube_snapshot *s, const struct ip_address *address)
 {
     uint32_t slot, first;
     if (!find_address(s, hash_bytes(address, sizeof *address), address, &slot, &first))

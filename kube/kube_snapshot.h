@@ -17,10 +17,10 @@ const struct kube_object *kube_pod_by_name(const struct kube_snapshot *s, struct
                                            struct bytes name);
 // Never one with hostNetwork. An address that several have had is that one's who had it at at_nanos (wall time); if none
 // had it then, the newest one's that is there and not done. 0 = now: also of one that was there until lately.
-const struct kube_object *kube_pod_by_address(const struct kube_snapshot *s, const struct kube_address *address,
+const struct kube_object *kube_pod_by_address(const struct kube_snapshot *s, const struct ip_address *address,
                                               int64_t at_nanos);
 // Does it matter when? Not for an address that one pod alone has had, and has now.
-bool kube_address_needs_time(const struct kube_snapshot *s, const struct kube_address *address);
+bool kube_address_needs_time(const struct kube_snapshot *s, const struct ip_address *address);
 // id: with or without a scheme. The container's entry in *container_out.
 const struct kube_object *kube_pod_by_container(const struct kube_snapshot *s, struct bytes id,
                                                 const struct kube_container **container_out);

@@ -11,6 +11,7 @@
 #define PIPELINE_CONSUMER_H
 
 #include "base/err.h"
+#include "base/ip_address.h"
 #include "pipeline/budget.h"
 #include "pipeline/loop.h"
 #include "pipeline/record.h"
@@ -42,9 +43,9 @@ struct verdict {
 
 enum verdict_moment { MOMENT_HELD, MOMENT_FINAL };
 
-// Who sent a delivery: an IP address, IPv4 as ::ffff:a.b.c.d. All zero = not known (a file, a Unix socket, several).
+// Who sent a delivery. All zero = not known (a file, a Unix socket, several).
 struct sender {
-    uint8_t address[16];
+    struct ip_address address;
 };
 
 struct waiter {

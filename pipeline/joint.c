@@ -67,7 +67,7 @@ static struct sender common_sender(const struct delivery *members, size_t count)
     const struct sender *first = delivery_sender(&members[0]);
     for (size_t i = 1; i < count; i++)
         if (memcmp(first, delivery_sender(&members[i]), sizeof *first) != 0)
-            return (struct sender){{0}};
+            return (struct sender){0};
     return *first;
 }
 

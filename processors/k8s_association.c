@@ -206,7 +206,7 @@ void k8s_associations_init(struct k8s_associations *a, const struct config_struc
 // What the sources of a rule say.
 struct evidence {
     struct bytes texts[K8S_SOURCES_MAX];
-    struct kube_address addresses[K8S_SOURCES_MAX];
+    struct ip_address addresses[K8S_SOURCES_MAX];
 };
 
 bool k8s_text_of(const struct value *v, struct bytes *out)
@@ -230,16 +230,16 @@ static bool read_attribute(const struct k8s_source *s, const struct k8s_subject 
 }
 
 static bool read_source(const struct k8s_source *s, const struct k8s_subject *subject, struct bytes *text_out,
-                        struct kube_address *address_out)
+                        struct ip_address *address_out)
 {
     static const uint8_t unknown[16];
     if (s->from == K8S_CONNECTION) {
-        memcpy(address_out->bytes, subject->from->address, sizeof address_out->bytes);
+        *address_out = subject->from->address;
         return memcmp(address_out->bytes, unknown, sizeof unknown) != 0;
     }
     if (!read_attribute(s, subject, text_out))
         return false;
-    return s->key != K8S_ADDRESS || kube_address_parse(*text_out, address_out);
+    return s->key != K8S_ADDRESS || ip_address_parse(*text_out, address_out);
 }
 
 static bool read_sources(const struct k8s_association *a, const struct k8s_subject *subject, struct evidence *out)
@@ -274,7 +274,7 @@ static const struct kube_object *look_up(const struct k8s_association *a, const 
     return name < a->count && space < a->count ? kube_pod_by_name(s, has->texts[space], has->texts[name]) : NULL;
 }
 
-static bool has_address(const struct kube_object *pod, const struct kube_address *address)
+static bool has_address(const struct kube_object *pod, const struct ip_address *address)
 {
     for (uint32_t i = 0; !pod->pod.host_network && i < pod->pod.address_count; i++)
         if (memcmp(&pod->pod.addresses[i], address, sizeof *address) == 0)
@@ -302,7 +302,7 @@ static bool has_value(const struct kube_snapshot *s, const struct kube_object *p
 }
 
 static bool agrees(const struct k8s_source *s, const struct kube_snapshot *snapshot, const struct kube_object *pod,
-                   struct bytes text, const struct kube_address *address, struct k8s_found *out)
+                   struct bytes text, const struct ip_address *address, struct k8s_found *out)
 {
     switch (s->key) {
     case K8S_ADDRESS:

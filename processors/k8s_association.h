@@ -72,7 +72,7 @@ struct k8s_found {
     const struct kube_container *container; // if that is what it was found by
     const struct k8s_association *by;       // or the first that had all it asks for, and found nothing; NULL = none had
     struct bytes text;                      // of it: what was looked for first; empty: the address
-    struct kube_address address;
+    struct ip_address address;
 };
 
 // The rules from `first` up to `end`, in order; true once one finds a pod.

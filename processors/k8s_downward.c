@@ -8,7 +8,6 @@
 #include "processors/attribute_actions.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -214,18 +213,13 @@ enum err_code k8s_downward_parse(struct bytes text, struct arena *arena, struct 
 
 static enum err_code read_file(const char *path, struct buf *out, struct err *e)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const bool ok = fd >= 0 && fd_read_to_end(fd, out);
-    const int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (ok)
-        return out->len <= FILE_MAX_BYTES ? ERR_OK
-                                          : err_set(e, ERR_LIMIT, "%s has more than %d bytes", path, FILE_MAX_BYTES);
-    if (fd >= 0 && !buf_ok(out))
-        return out->too_large ? err_set(e, ERR_LIMIT, "%s has more than %d bytes", path, FILE_MAX_BYTES)
-                              : attribute_no_memory(e);
-    return err_set(e, ERR_IO, "%s cannot be read: %s; mount a volume of the downward API there", path, strerror(error));
+    enum err_code rc = fd_read_file(path, FILE_MAX_BYTES, out);
+    if (rc == ERR_LIMIT)
+        return err_set(e, ERR_LIMIT, "%s has more than %d bytes", path, FILE_MAX_BYTES);
+    if (rc == ERR_IO)
+        return err_set(e, ERR_IO, "%s cannot be read: %s; mount a volume of the downward API there", path,
+                       strerror(errno));
+    return rc == ERR_OK ? ERR_OK : attribute_no_memory(e);
 }
 
 static enum err_code read_pairs(const char *path, struct arena *arena, struct kube_pair **pairs_out, size_t *count_out,
@@ -236,7 +230,6 @@ static enum err_code read_pairs(const char *path, struct arena *arena, struct ku
     *count_out = 0;
     if (path == NULL)
         return ERR_OK;
-    buf_init(&text, FILE_MAX_BYTES + FD_READ_BYTES);
     enum err_code rc = read_file(path, &text, e);
     if (rc == ERR_OK) {
         rc = k8s_downward_parse(buf_bytes(&text), arena, pairs_out, count_out, e);
@@ -253,7 +246,7 @@ static enum err_code read_pairs(const char *path, struct arena *arena, struct ku
 struct draft {
     struct kube_object object;
     struct kube_container container;
-    struct kube_address addresses[16];
+    struct ip_address addresses[16];
     struct kube_pair *pairs[KUBE_MAPS];
     struct arena arena;
 };
@@ -271,7 +264,7 @@ static enum err_code read_addresses(const struct k8s_downward_settings *s, struc
         const struct bytes one = {rest.data, comma == NULL ? rest.len : (size_t)(comma - rest.data)};
         const size_t used = one.len + (comma != NULL);
         if (d->object.pod.address_count == COUNT_OF(d->addresses) ||
-            !kube_address_parse(one, &d->addresses[d->object.pod.address_count]))
+            !ip_address_parse(one, &d->addresses[d->object.pod.address_count]))
             return err_set(e, ERR_INVALID, "%s is \"%.*s\", which is not an address", s->ip_env, BYTES_PRINT(one));
         d->object.pod.address_count++;
         rest = (struct bytes){rest.data + used, rest.len - used};

@@ -56,7 +56,7 @@ static bool put_copy(struct k8s_view *v, struct value *out, struct bytes text)
     return put_text(out, copy);
 }
 
-struct bytes k8s_address_print(const struct kube_address *address, char out[K8S_ADDRESS_TEXT])
+struct bytes k8s_address_print(const struct ip_address *address, char out[K8S_ADDRESS_TEXT])
 {
     const bool old = is_ipv4(address->bytes);
     CHECK(inet_ntop(old ? AF_INET : AF_INET6, address->bytes + (old ? 12 : 0), out, K8S_ADDRESS_TEXT) != NULL);

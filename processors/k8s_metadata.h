@@ -38,7 +38,7 @@ const struct k8s_metadata *k8s_metadata_find(const char *name);
 const struct kube_object *k8s_object_of(struct k8s_view *v, enum kube_kind kind);
 
 enum { K8S_ADDRESS_TEXT = 46 };
-struct bytes k8s_address_print(const struct kube_address *address, char out[K8S_ADDRESS_TEXT]); // returns out
+struct bytes k8s_address_print(const struct ip_address *address, char out[K8S_ADDRESS_TEXT]); // returns out
 
 // "registry:5000/shop/cart:1.2@sha256:..."; parts that are missing are empty.
 struct k8s_image {

@@ -39,9 +39,9 @@ struct k8s_subject k8s_subject_of(const struct k8s_work *w, uint32_t resource)
 static bool is_local(const struct sender *from)
 {
     static const uint8_t unknown[16], loopback[16] = {[15] = 1}, loopback_ipv4[13] = {[10] = 0xff, 0xff, 127};
-    return memcmp(from->address, unknown, sizeof unknown) == 0 ||
-           memcmp(from->address, loopback, sizeof loopback) == 0 ||
-           memcmp(from->address, loopback_ipv4, sizeof loopback_ipv4) == 0;
+    return memcmp(from->address.bytes, unknown, sizeof unknown) == 0 ||
+           memcmp(from->address.bytes, loopback, sizeof loopback) == 0 ||
+           memcmp(from->address.bytes, loopback_ipv4, sizeof loopback_ipv4) == 0;
 }
 
 void k8s_find(const struct k8s_work *w, uint32_t first, struct k8s_subject *subject, struct k8s_found *found)
@@ -255,7 +255,7 @@ static enum err_code pass_resource(void *arg, uint32_t resource, uint32_t scope,
 enum err_code k8s_pass_through(const struct sender *from, struct batch **batch, struct err *e)
 {
     char text[K8S_ADDRESS_TEXT];
-    struct passing p = {.address = k8s_address_print((const struct kube_address *)(const void *)from, text)};
+    struct passing p = {.address = k8s_address_print((const struct ip_address *)(const void *)from, text)};
     const struct part_attributes_change change = {.change = pass_resource, .arg = &p};
     if (!is_known(from))
         return ERR_OK;

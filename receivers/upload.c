@@ -57,13 +57,8 @@ int64_t upload_retry_delay(const struct upload_outcome *o, double unit)
 
 struct sender upload_sender_of(const char *address)
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    struct sender s = {{0}};
-    if (uv_inet_pton(AF_INET, address, s.address + sizeof mapped) == 0)
-        memcpy(s.address, mapped, sizeof mapped);
-    else if (uv_inet_pton(AF_INET6, address, s.address) != 0)
-        s = (struct sender){{0}};
-    return s;
+    struct sender s;
+    return ip_address_parse(bytes_from_text(address), &s.address) ? s : (struct sender){0};
 }
 
 static const struct component_env *env(const struct upload *u)

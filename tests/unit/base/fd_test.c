@@ -8,11 +8,13 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "tests/support/test_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // A file without a name that holds so many bytes, told apart by their place.
@@ -81,12 +83,45 @@ static void failures_are_told_apart(void **state)
     close(fd);
 }
 
+static void whole_files(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    struct buf out;
+    char path[256];
+    test_folder_init(&folder);
+    test_folder_write(&folder, "f", BYTES_LITERAL("ten bytes."));
+    test_folder_path(&folder, "f", path);
+    assert_int_equal(fd_read_file(path, 10, &out), ERR_OK);
+    assert_true(bytes_equal_text(buf_bytes(&out), "ten bytes."));
+    buf_fini(&out);
+    assert_int_equal(fd_read_file(path, 9, &out), ERR_LIMIT);
+    buf_fini(&out);
+    mem_fail_from(1);
+    assert_int_equal(fd_read_file(path, 10, &out), ERR_MEMORY);
+    mem_fail_from(0);
+    buf_fini(&out);
+    assert_int_equal(fd_read_file(folder.path, 10, &out), ERR_IO);
+    assert_int_equal(errno, EISDIR);
+    buf_fini(&out);
+    test_folder_path(&folder, "none", path);
+    assert_int_equal(fd_read_file(path, 10, &out), ERR_IO);
+    assert_int_equal(errno, ENOENT);
+    buf_fini(&out);
+    assert_int_equal(mkfifo(path, 0600), 0); // nobody writes into it
+    assert_int_equal(fd_read_file(path, 10, &out), ERR_OK);
+    assert_int_equal(out.len, 0);
+    buf_fini(&out);
+    test_folder_fini(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(one_byte_too_many_is_too_large),
         cmocka_unit_test(failures_are_told_apart),
+        cmocka_unit_test(whole_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void test_metadata(void **state)
 
 static void expect_full_pod(const struct kube_pod *p)
 {
-    struct kube_address v4 = address_of("10.0.0.7"), v6 = address_of("fd00::7");
+    struct ip_address v4 = address_of("10.0.0.7"), v6 = address_of("fd00::7");
     expect_text(p->node_name, "node-a");
     expect_text(p->hostname, "cart-h");
     expect_text(p->start_time, "2026-11-30T10:05:51Z");

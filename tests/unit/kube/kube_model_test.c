@@ -18,7 +18,7 @@ static const struct kube_container containers[] = {
     {.name = TEXT("main"), .id = TEXT("abc"), .image = TEXT("r/i:1"), .restart_count = 3},
     {.name = TEXT("setup"), .last_id = TEXT("def"), .image_id = TEXT("r/i@sha256:1"), .is_init = true},
 };
-static const struct kube_address addresses[] = {{{1, 2, 3}}, {{4, 5, 6}}};
+static const struct ip_address addresses[] = {{{1, 2, 3}}, {{4, 5, 6}}};
 
 static struct kube_object full_draft(void)
 {
@@ -124,31 +124,6 @@ static void test_no_memory(void **state)
     assert_null(o);
 }
 
-static void test_addresses(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"",
-                                      "1.2.3",
-                                      "1.2.3.4:80",
-                                      "[::1]",
-                                      "fe80::1%eth0",
-                                      "1.2.3.4 ",
-                                      "localhost",
-                                      "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000"};
-    struct kube_address a, b;
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
-        assert_false(kube_address_parse(B(bad[i]), &a));
-    assert_false(kube_address_parse((struct bytes){(const uint8_t *)"1.2.3.4\0", 8}, &a));
-    assert_true(kube_address_parse(B("10.0.0.7"), &a));
-    assert_true(kube_address_parse(B("::ffff:10.0.0.7"), &b));
-    assert_memory_equal(&a, &b, sizeof a);
-    assert_true(kube_address_parse(B("fd00::7"), &a));
-    assert_true(kube_address_parse(B("FD00:0:0:0:0:0:0:7"), &b));
-    assert_memory_equal(&a, &b, sizeof a);
-    assert_int_equal(a.bytes[0], 0xFD);
-    assert_int_equal(a.bytes[15], 7);
-}
-
 static void test_schemes(void **state)
 {
     (void)state;
@@ -170,7 +145,6 @@ int main(void)
         cmocka_unit_test(test_values_are_found),
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_schemes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

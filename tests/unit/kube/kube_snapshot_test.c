@@ -83,7 +83,7 @@ static void test_of_a_name_the_one_that_is_there(void **state)
 
 static const char *found_at(const struct kube_snapshot *s, const char *address, int64_t at_nanos)
 {
-    struct kube_address a = address_of(address);
+    struct ip_address a = address_of(address);
     const struct kube_object *o = kube_pod_by_address(s, &a, at_nanos);
     return o == NULL ? "none" : (const char *)o->uid.data;
 }

@@ -10,10 +10,10 @@
 
 #define B(text) bytes_from_text(text)
 
-static inline struct kube_address address_of(const char *text)
+static inline struct ip_address address_of(const char *text)
 {
-    struct kube_address a;
-    CHECK(kube_address_parse(B(text), &a));
+    struct ip_address a;
+    CHECK(ip_address_parse(B(text), &a));
     return a;
 }
 
@@ -38,7 +38,7 @@ struct pod_shape {
 
 static inline struct kube_object *pod_of(struct pod_shape shape)
 {
-    struct kube_address address = {{0}};
+    struct ip_address address = {{0}};
     const struct kube_container container = {
         .name = B("main"), .id = B(shape.container), .last_id = B(shape.last_container)};
     if (shape.address != NULL)

@@ -184,13 +184,14 @@ static void test_opens_what_is_wanted(void **state)
         p->module = &m.module;
         p->takes_unread = cases[i].takes_unread;
         struct stage *s = stage_create(&b.instance, "profiles", &b.end);
-        const struct waiter waiter = {.sender = {{[15] = 7}}, .loop = &b.loop, .on_verdict = on_verdict, .arg = &b};
+        const struct waiter waiter = {
+            .sender.address.bytes[15] = 7, .loop = &b.loop, .on_verdict = on_verdict, .arg = &b};
         struct batch *whole = fake_batch(cases[i].samples), *unread = fake_unread_batch(whole, 100, &origin);
         struct origin *kept = origin_ref(&origin->origin);
         consumer_take(stage_consumer(s), delivery_create(unread, &waiter, &b.budget, 0));
         assert_int_equal(b.arrived_count, 1);
         assert_int_equal(m.asked.times, cases[i].asked);
-        assert_int_equal(m.asked.sender.address[15], cases[i].asked > 0 ? 7 : 0);
+        assert_int_equal(m.asked.sender.address.bytes[15], cases[i].asked > 0 ? 7 : 0);
         assert_int_equal(origin->reads, cases[i].reads);
         origin_unref(&kept);
         batch_unref(&whole);
@@ -296,7 +297,7 @@ static void test_the_sender_is_told(void **state)
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         struct bench b;
         bench_open(&b, types[i], "{}");
-        b.sender = (struct sender){{[10] = 0xff, [11] = 0xff, 10, 1, 2, 3}};
+        b.sender = (struct sender){.address.bytes = {[10] = 0xff, [11] = 0xff, 10, 1, 2, 3}};
         struct stage *s = stage_create(&b.instance, "profiles", &b.end);
         consumer_take(stage_consumer(s), new_delivery(&b, 1));
         workers_stop(b.workers);

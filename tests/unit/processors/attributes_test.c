@@ -126,7 +126,7 @@ static char *level_text(const struct batch *b, char level)
 static enum err_code process(struct fake_component *c, struct batch **b, struct err *e)
 {
     struct processor *p = (struct processor *)c->instance.component;
-    return p->module->process(p, b, &(const struct sender){{0}}, e);
+    return p->module->process(p, b, &(const struct sender){0}, e);
 }
 
 struct fixture {

@@ -48,7 +48,7 @@ static inline void run_begin(struct test_run *r, const struct processor_module *
 static inline enum err_code run_process(struct test_run *r, struct batch **b)
 {
     struct processor *p = (struct processor *)r->component.instance.component;
-    enum err_code rc = p->module->process(p, b, &(const struct sender){{0}}, &r->e);
+    enum err_code rc = p->module->process(p, b, &(const struct sender){0}, &r->e);
     struct err e = {0};
     r->allocations = mem_fail_count();
     mem_fail_from(0);

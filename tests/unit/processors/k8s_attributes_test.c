@@ -618,7 +618,7 @@ static void *read_on(void *arg)
         struct err e;
         struct batch *b = resource_of("k8s.pod.uid=uid-db-0"), *before = batch_ref(b);
         struct processor *p = processor_of(reader->run);
-        assert_int_equal(p->module->process(p, &b, &(const struct sender){{0}}, &e), ERR_OK);
+        assert_int_equal(p->module->process(p, &b, &(const struct sender){0}, &e), ERR_OK);
         reader->found += b != before;
         batch_unref(&before);
         batch_unref(&b);

@@ -8,7 +8,6 @@
 #include "kube/kube_store.h"
 #include "processors/k8s_attributes.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
 // An object as the API writes it, with ' for ".
@@ -58,11 +57,9 @@ static inline void k8s_begin(struct test_run *r, const char *yaml, const struct 
 
 static inline struct sender sender_of(const char *address)
 {
-    struct sender s = {{0}};
-    if (address != NULL && inet_pton(AF_INET6, address, s.address) != 1) {
-        s.address[10] = s.address[11] = 0xff;
-        assert_int_equal(inet_pton(AF_INET, address, s.address + 12), 1);
-    }
+    struct sender s = {0};
+    if (address != NULL)
+        assert_true(ip_address_parse(bytes_from_text(address), &s.address));
     return s;
 }
 

@@ -406,8 +406,7 @@ static size_t allocations_of(unsigned pod_count, uint32_t samples)
     pods_begin(&r, "{}", 200);
     struct batch *b = large_host(pod_count, samples), *before = batch_ref(b);
     mem_fail_from(0);
-    assert_int_equal(processor_of(&r)->module->process(processor_of(&r), &b, &(const struct sender){{0}}, &r.e),
-                     ERR_OK);
+    assert_int_equal(processor_of(&r)->module->process(processor_of(&r), &b, &(const struct sender){0}, &r.e), ERR_OK);
     const size_t count = mem_fail_count();
     assert_int_equal(b->resource_count, pod_count);
     assert_same_totals(before, b);

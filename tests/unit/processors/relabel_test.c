@@ -117,7 +117,7 @@ static void run_begin(struct run *r, const char *yaml)
 static enum err_code run_process(struct run *r, struct batch **b)
 {
     struct processor *p = (struct processor *)r->component.instance.component;
-    enum err_code rc = p->module->process(p, b, &(const struct sender){{0}}, &r->e);
+    enum err_code rc = p->module->process(p, b, &(const struct sender){0}, &r->e);
     struct err e = {0};
     if (*b != NULL)
         assert_int_equal(batch_validate(*b, &e), ERR_OK);
@@ -470,7 +470,7 @@ static void a_failed_allocation_leaves_the_batch(void **state)
             assert_in_range(n, 1, 1000);
             mem_fail_from(n);
             struct processor *p = (struct processor *)r.component.instance.component;
-            rc = p->module->process(p, &b, &(const struct sender){{0}}, &r.e);
+            rc = p->module->process(p, &b, &(const struct sender){0}, &r.e);
             mem_fail_from(0);
             if (rc != ERR_OK) {
                 assert_int_equal(rc, ERR_MEMORY);

@@ -57,7 +57,7 @@ static char *attributes_text(const struct resource *r)
 static enum err_code process(struct fake_component *c, struct batch **b, struct err *e)
 {
     struct processor *p = (struct processor *)c->instance.component;
-    return p->module->process(p, b, &(const struct sender){{0}}, e);
+    return p->module->process(p, b, &(const struct sender){0}, e);
 }
 
 // Runs the actions over the batch (taken over) and compares the first resource.

@@ -173,7 +173,7 @@ static bool wants_samples(const char *yaml, const struct key_value *list, uint32
     struct batch *whole = make_batch(list, count), *unread = fake_unread_batch(whole, 100, &origin);
     run_begin(&r, module, yaml);
     const bool wants =
-        module->wants_samples((struct processor *)r.component.instance.component, unread, &(const struct sender){{0}});
+        module->wants_samples((struct processor *)r.component.instance.component, unread, &(const struct sender){0});
     batch_unref(&unread);
     batch_unref(&whole);
     run_end(&r);

@@ -31,7 +31,7 @@ static void the_sender_is_read_from_the_address(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct sender s = upload_sender_of(cases[i].text);
-        assert_memory_equal(s.address, cases[i].address, sizeof s.address);
+        assert_memory_equal(s.address.bytes, cases[i].address, sizeof s.address.bytes);
     }
 }
 
